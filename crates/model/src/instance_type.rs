@@ -1,0 +1,143 @@
+//! Instance types and the offers to buy them.
+
+use std::sync::Arc;
+
+use crate::{Price, Requirements, Resources, Text, TypeName, labels};
+
+/// How capacity is paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CapacityType {
+    /// Already paid for.
+    Reserved,
+    /// Cheap, and may be taken back.
+    Spot,
+    /// By the second, at list price.
+    OnDemand,
+}
+
+impl CapacityType {
+    /// Reads the label value.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "reserved" => Some(Self::Reserved),
+            "spot" => Some(Self::Spot),
+            "on-demand" => Some(Self::OnDemand),
+            _ => None,
+        }
+    }
+
+    /// The label value.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reserved => "reserved",
+            Self::Spot => "spot",
+            Self::OnDemand => "on-demand",
+        }
+    }
+}
+
+/// One way to buy an instance type: a zone, a capacity type, a price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offering {
+    /// Zone, capacity type and whatever else tells this offering from others.
+    pub requirements: Requirements,
+    /// Price per hour.
+    pub price: Price,
+    /// Whether the provider sells it at the moment.
+    pub available: bool,
+    /// Instances left in the reservation, for reserved capacity.
+    pub reservation_capacity: Option<u32>,
+}
+
+impl Offering {
+    fn label(&self, key: &str) -> Option<&Text> {
+        self.requirements.get(key).and_then(|requirement| requirement.single_value())
+    }
+
+    /// The zone.
+    pub fn zone(&self) -> Option<&Text> {
+        self.label(labels::ZONE)
+    }
+
+    /// The capacity type; an offering without one is taken for on-demand.
+    pub fn capacity_type(&self) -> CapacityType {
+        let named = self.label(labels::CAPACITY_TYPE).and_then(|value| CapacityType::parse(value));
+        named.unwrap_or(CapacityType::OnDemand)
+    }
+
+    /// Whether a launch with this offering can succeed: for sale, and not a reservation without room.
+    pub fn is_launchable(&self) -> bool {
+        let full = self.capacity_type() == CapacityType::Reserved && self.reservation_capacity == Some(0);
+        self.available && !full
+    }
+}
+
+/// A kind of machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceType {
+    /// Name.
+    pub name: TypeName,
+    /// The labels a node of this type can carry.
+    pub requirements: Requirements,
+    /// What the machine has.
+    pub capacity: Resources,
+    /// What the machine keeps for itself.
+    pub overhead: Resources,
+    /// What pods may use; see [`InstanceType::new`].
+    pub allocatable: Resources,
+    /// How it can be bought.
+    pub offerings: Vec<Offering>,
+}
+
+impl InstanceType {
+    /// An instance type whose allocatable is capacity less overhead, with huge pages taken out of memory.
+    pub fn new(
+        name: TypeName,
+        requirements: Requirements,
+        capacity: Resources,
+        overhead: Resources,
+        offerings: Vec<Offering>,
+    ) -> Arc<Self> {
+        let mut allocatable = capacity.clone();
+        for (resource, kept) in overhead.iter() {
+            allocatable.set(resource.clone(), capacity.get(resource) - kept);
+        }
+        let memory = crate::ResourceName::memory();
+        let huge: i64 = capacity.iter().filter(|(name, _)| name.is_hugepages()).map(|(_, amount)| amount).sum();
+        if capacity.names(&memory) {
+            allocatable.set(memory.clone(), (allocatable.get(&memory) - huge).max(0));
+        }
+        Arc::new(Self { name, requirements, capacity, overhead, allocatable: allocatable.floored(), offerings })
+    }
+
+    /// Offerings for sale that a node with these requirements could be bought with.
+    pub fn offerings_for<'a>(&'a self, requirements: &'a Requirements) -> impl Iterator<Item = &'a Offering> {
+        let fits =
+            |offering: &&Offering| offering.is_launchable() && offering.requirements.intersect(requirements).is_ok();
+        self.offerings.iter().filter(fits)
+    }
+
+    /// The lowest price at which a node with these requirements could be bought.
+    pub fn cheapest_price(&self, requirements: &Requirements) -> Option<Price> {
+        self.offerings_for(requirements).map(|offering| offering.price).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ResourceName;
+
+    /// PROV-33, CP-04
+    #[test]
+    fn allocatable_is_capacity_less_overhead_and_huge_pages() {
+        let capacity = Resources::none()
+            .with(ResourceName::cpu(), 4000)
+            .with(ResourceName::memory(), 1000)
+            .with(ResourceName::new("hugepages-2Mi"), 300);
+        let overhead = Resources::none().with(ResourceName::cpu(), 100).with(ResourceName::memory(), 50);
+        let kind = InstanceType::new(TypeName::new("m"), Requirements::none(), capacity, overhead, Vec::new());
+        assert_eq!(kind.allocatable.get(&ResourceName::cpu()), 3900);
+        assert_eq!(kind.allocatable.get(&ResourceName::memory()), 650);
+    }
+}

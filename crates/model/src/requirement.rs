@@ -1,0 +1,298 @@
+//! One label's requirement: a set of admitted values.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::Text;
+
+/// How a requirement is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operator {
+    /// One of the values.
+    In,
+    /// None of the values.
+    NotIn,
+    /// Any value, but present.
+    Exists,
+    /// Absent.
+    DoesNotExist,
+    /// An integer above the value.
+    Gt,
+    /// An integer below the value.
+    Lt,
+    /// An integer not below the value.
+    Gte,
+    /// An integer not above the value.
+    Lte,
+}
+
+impl Operator {
+    /// Reads the Kubernetes spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "In" => Some(Self::In),
+            "NotIn" => Some(Self::NotIn),
+            "Exists" => Some(Self::Exists),
+            "DoesNotExist" => Some(Self::DoesNotExist),
+            "Gt" => Some(Self::Gt),
+            "Lt" => Some(Self::Lt),
+            "Gte" => Some(Self::Gte),
+            "Lte" => Some(Self::Lte),
+            _ => None,
+        }
+    }
+
+    /// The Kubernetes spelling.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::In => "In",
+            Self::NotIn => "NotIn",
+            Self::Exists => "Exists",
+            Self::DoesNotExist => "DoesNotExist",
+            Self::Gt => "Gt",
+            Self::Lt => "Lt",
+            Self::Gte => "Gte",
+            Self::Lte => "Lte",
+        }
+    }
+}
+
+/// The values a label may take: a listed set, or everything but a listed set, perhaps within integer bounds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Requirement {
+    values: BTreeSet<Text>,
+    /// Whether `values` are the excluded ones.
+    complement: bool,
+    lower: Option<i64>,
+    upper: Option<i64>,
+    min_values: Option<u32>,
+}
+
+impl Requirement {
+    /// A requirement as written; `None` when a numeric operator lacks its one integer.
+    pub fn new<V: Into<Text>>(operator: Operator, values: impl IntoIterator<Item = V>) -> Option<Self> {
+        let values: BTreeSet<Text> = values.into_iter().map(Into::into).collect();
+        let number = || match values.len() {
+            1 => values.first().and_then(|value| value.parse::<i64>().ok()),
+            _ => None,
+        };
+        Some(match operator {
+            Operator::In => Self::listed(values, false),
+            Operator::NotIn => Self::listed(values, true),
+            Operator::Exists => Self::exists(),
+            Operator::DoesNotExist => Self::does_not_exist(),
+            Operator::Gt => {
+                number()?.checked_add(1).map_or_else(Self::does_not_exist, |lower| Self::bounded(Some(lower), None))
+            }
+            Operator::Gte => Self::bounded(Some(number()?), None),
+            Operator::Lt => {
+                number()?.checked_sub(1).map_or_else(Self::does_not_exist, |upper| Self::bounded(None, Some(upper)))
+            }
+            Operator::Lte => Self::bounded(None, Some(number()?)),
+        })
+    }
+
+    fn listed(values: BTreeSet<Text>, complement: bool) -> Self {
+        Self { values, complement, lower: None, upper: None, min_values: None }
+    }
+
+    fn bounded(lower: Option<i64>, upper: Option<i64>) -> Self {
+        Self { lower, upper, ..Self::exists() }
+    }
+
+    /// Exactly one value.
+    pub fn is(value: impl Into<Text>) -> Self {
+        Self::listed(BTreeSet::from([value.into()]), false)
+    }
+
+    /// One of several values.
+    pub fn any_of<V: Into<Text>>(values: impl IntoIterator<Item = V>) -> Self {
+        Self::listed(values.into_iter().map(Into::into).collect(), false)
+    }
+
+    /// Any value at all.
+    pub fn exists() -> Self {
+        Self::listed(BTreeSet::new(), true)
+    }
+
+    /// No value: the label is absent, or nothing can satisfy the requirement.
+    pub fn does_not_exist() -> Self {
+        Self::listed(BTreeSet::new(), false)
+    }
+
+    /// The same requirement with a demand for that many distinct values among instance types.
+    #[must_use]
+    pub fn with_min_values(mut self, min_values: Option<u32>) -> Self {
+        self.min_values = min_values;
+        self
+    }
+
+    /// The demanded number of distinct values.
+    pub fn min_values(&self) -> Option<u32> {
+        self.min_values
+    }
+
+    /// The operator that describes this set; bounded ranges report as `Exists`.
+    pub fn operator(&self) -> Operator {
+        match (self.complement, self.values.is_empty()) {
+            (true, true) => Operator::Exists,
+            (true, false) => Operator::NotIn,
+            (false, true) => Operator::DoesNotExist,
+            (false, false) => Operator::In,
+        }
+    }
+
+    /// Whether an absent label satisfies this requirement.
+    pub fn admits_absence(&self) -> bool {
+        matches!(self.operator(), Operator::NotIn | Operator::DoesNotExist)
+    }
+
+    /// Whether the value is admitted.
+    pub fn admits(&self, value: &str) -> bool {
+        (self.values.contains(value) != self.complement) && self.within_bounds(value)
+    }
+
+    fn within_bounds(&self, value: &str) -> bool {
+        if self.lower.is_none() && self.upper.is_none() {
+            return true;
+        }
+        let Ok(number) = value.parse::<i64>() else { return false };
+        self.lower.is_none_or(|lower| number >= lower) && self.upper.is_none_or(|upper| number <= upper)
+    }
+
+    /// The listed values: the admitted ones of `In`, the excluded ones of `NotIn`.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &Text> {
+        self.values.iter()
+    }
+
+    /// The inclusive integer bounds.
+    pub fn bounds(&self) -> (Option<i64>, Option<i64>) {
+        (self.lower, self.upper)
+    }
+
+    /// The one admitted value, if there is exactly one.
+    pub fn single_value(&self) -> Option<&Text> {
+        if self.complement || self.values.len() != 1 { None } else { self.values.first() }
+    }
+
+    /// What both requirements admit.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let min_values = self.min_values.max(other.min_values);
+        let lower = self.lower.max(other.lower);
+        let upper = [self.upper, other.upper].into_iter().flatten().min();
+        if lower.zip(upper).is_some_and(|(lower, upper)| lower > upper) {
+            return Self::does_not_exist().with_min_values(min_values);
+        }
+        let complement = self.complement && other.complement;
+        let mut values: BTreeSet<Text> = match (self.complement, other.complement) {
+            (true, true) => self.values.union(&other.values).cloned().collect(),
+            (true, false) => other.values.difference(&self.values).cloned().collect(),
+            (false, true) => self.values.difference(&other.values).cloned().collect(),
+            (false, false) => self.values.intersection(&other.values).cloned().collect(),
+        };
+        let bounds = Self::bounded(lower, upper);
+        values.retain(|value| bounds.within_bounds(value));
+        // A listed set needs no bounds any more: they have done their work on the values.
+        let (lower, upper) = if complement { (lower, upper) } else { (None, None) };
+        Self { values, complement, lower, upper, min_values }
+    }
+
+    /// Whether at least one value satisfies both.
+    pub fn intersects(&self, other: &Self) -> bool {
+        let lower = self.lower.max(other.lower);
+        let upper = [self.upper, other.upper].into_iter().flatten().min();
+        if lower.zip(upper).is_some_and(|(lower, upper)| lower > upper) {
+            return false;
+        }
+        match (self.complement, other.complement) {
+            (true, true) => true,
+            (false, _) => self.values.iter().any(|value| self.admits(value) && other.admits(value)),
+            (true, false) => other.values.iter().any(|value| self.admits(value) && other.admits(value)),
+        }
+    }
+}
+
+/// At most this many values are printed.
+const SHOWN_VALUES: usize = 5;
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.operator().as_str())?;
+        if !self.values.is_empty() {
+            let shown: Vec<&str> = self.values.iter().take(SHOWN_VALUES).map(|value| &**value).collect();
+            write!(formatter, " [{}", shown.join(" "))?;
+            if self.values.len() > SHOWN_VALUES {
+                write!(formatter, " and {} others", self.values.len() - SHOWN_VALUES)?;
+            }
+            formatter.write_str("]")?;
+        }
+        if let Some(lower) = self.lower {
+            write!(formatter, " >={lower}")?;
+        }
+        if let Some(upper) = self.upper {
+            write!(formatter, " <={upper}")?;
+        }
+        if let Some(min_values) = self.min_values {
+            write!(formatter, " minValues {min_values}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads `In a b`, `Gt 4`, `Exists`.
+    fn read(text: &str) -> Requirement {
+        let mut words = text.split(' ');
+        let operator = Operator::parse(words.next().unwrap()).unwrap();
+        Requirement::new(operator, words).unwrap()
+    }
+
+    /// REQ-01, REQ-02, REQ-03, REQ-04: the intersection of two requirements on one label.
+    #[test]
+    fn intersections() {
+        let table = [
+            ("In a b", "In b c", "In [b]"),
+            ("In a b", "In c", "DoesNotExist"),
+            ("In a b", "NotIn a", "In [b]"),
+            ("NotIn a", "NotIn b", "NotIn [a b]"),
+            ("Exists", "In a", "In [a]"),
+            ("Exists", "DoesNotExist", "DoesNotExist"),
+            ("Gt 4", "Exists", "Exists >=5"),
+            ("Gt 4", "Gte 5", "Exists >=5"),
+            ("Lt 4", "Lte 3", "Exists <=3"),
+            ("Gt 4", "Lt 5", "DoesNotExist"),
+            ("Gt 4", "Lt 6", "Exists >=5 <=5"),
+            ("In 4 5 x", "Gt 4", "In [5]"),
+            ("NotIn 7 2", "Gte 5", "NotIn [7] >=5"),
+        ];
+        for (left, right, expected) in table {
+            let (left, right) = (read(left), read(right));
+            assert_eq!(left.intersection(&right).to_string(), expected, "{left} and {right}");
+            assert_eq!(right.intersection(&left).to_string(), expected, "{right} and {left}");
+            let empty = expected == "DoesNotExist";
+            assert_eq!(left.intersects(&right), !empty, "{left} meets {right}");
+            assert_eq!(right.intersects(&left), !empty, "{right} meets {left}");
+        }
+    }
+
+    /// REQ-05
+    #[test]
+    fn the_larger_min_values_wins() {
+        let (two, three) = (read("Exists").with_min_values(Some(2)), read("In a b c").with_min_values(Some(3)));
+        assert_eq!(two.intersection(&three).min_values(), Some(3));
+        assert_eq!(three.intersection(&read("Exists")).min_values(), Some(3));
+    }
+
+    #[test]
+    fn numeric_operators_want_one_integer() {
+        for values in [vec![], vec!["x"], vec!["1", "2"]] {
+            assert_eq!(Requirement::new(Operator::Gt, values), None);
+        }
+        let above_all = Requirement::new(Operator::Gt, [i64::MAX.to_string()]).unwrap();
+        assert_eq!(above_all.operator(), Operator::DoesNotExist);
+    }
+}

@@ -1,0 +1,240 @@
+//! Requirements on several labels together, and whether two sets of them can be met by one node.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::{Requirement, Text, Vocabulary, labels};
+
+/// Requirements by label key; adding a second requirement for a key narrows the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Requirements(BTreeMap<Text, Requirement>);
+
+/// What a label that one side does not mention means.
+#[derive(Clone, Copy, Debug)]
+pub enum Undefined<'a> {
+    /// The node exists: a label it does not carry is absent.
+    IsAbsent,
+    /// The node is still to come: well-known labels will get a value, others are absent.
+    MayBeGiven(&'a Vocabulary),
+}
+
+/// Why two sets of requirements cannot be met together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mismatch {
+    /// A label is asked for that nobody defines.
+    Undefined {
+        /// The label.
+        key: Text,
+        /// A label that was perhaps meant.
+        meant: Option<Text>,
+    },
+    /// No value satisfies both sides.
+    Disjoint {
+        /// The label.
+        key: Text,
+        /// What was asked for.
+        wanted: Box<Requirement>,
+        /// What there is.
+        offered: Box<Requirement>,
+    },
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Undefined { key, meant } => {
+                write!(formatter, "label \"{key}\" does not have known values")?;
+                meant.iter().try_for_each(|meant| write!(formatter, " (typo of \"{meant}\"?)"))
+            }
+            Self::Disjoint { key, wanted, offered } => {
+                write!(formatter, "key {key}, {key} {wanted} not in {key} {offered}")
+            }
+        }
+    }
+}
+
+impl Requirements {
+    /// No requirements.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Each label as a requirement for exactly its value.
+    pub fn from_labels<'a>(labels: impl IntoIterator<Item = (&'a Text, &'a Text)>) -> Self {
+        let mut requirements = Self::none();
+        for (key, value) in labels {
+            requirements.add(key, Requirement::is(Text::clone(value)));
+        }
+        requirements
+    }
+
+    /// Narrows by one more requirement. Old spellings of well-known keys are taken for the new ones.
+    pub fn add(&mut self, key: &str, requirement: Requirement) {
+        let key = labels::current_spelling(key);
+        match self.0.get_mut(key) {
+            Some(present) => *present = present.intersection(&requirement),
+            None => {
+                self.0.insert(Text::from(key), requirement);
+            }
+        }
+    }
+
+    /// This set narrowed by one more requirement.
+    #[must_use]
+    pub fn with(mut self, key: &str, requirement: Requirement) -> Self {
+        self.add(key, requirement);
+        self
+    }
+
+    /// Narrows by another set.
+    pub fn add_all(&mut self, others: &Self) {
+        for (key, requirement) in &others.0 {
+            self.add(key, requirement.clone());
+        }
+    }
+
+    /// The two sets taken together.
+    #[must_use]
+    pub fn and(&self, others: &Self) -> Self {
+        let mut both = self.clone();
+        both.add_all(others);
+        both
+    }
+
+    /// Forgets a label.
+    pub fn remove(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
+    /// The requirement for a label.
+    pub fn get(&self, key: &str) -> Option<&Requirement> {
+        self.0.get(key)
+    }
+
+    /// All requirements in the order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&Text, &Requirement)> {
+        self.0.iter()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether something described by `self` can satisfy `wanted`: the first reason why not.
+    pub fn satisfy(&self, wanted: &Self, undefined: Undefined<'_>) -> Result<(), Mismatch> {
+        for (key, requirement) in &wanted.0 {
+            let given_later = match undefined {
+                Undefined::IsAbsent => false,
+                Undefined::MayBeGiven(vocabulary) => vocabulary.is_well_known(key),
+            };
+            if !self.0.contains_key(key) && !given_later && !requirement.admits_absence() {
+                return Err(Mismatch::Undefined { key: Text::clone(key), meant: self.near_miss(key, undefined) });
+            }
+        }
+        self.intersect(wanted)
+    }
+
+    /// Whether the labels that both sides mention can agree; labels only one side mentions are ignored.
+    pub fn intersect(&self, wanted: &Self) -> Result<(), Mismatch> {
+        for (key, requirement) in &wanted.0 {
+            let Some(present) = self.0.get(key) else { continue };
+            let both_absent = present.admits_absence() && requirement.admits_absence();
+            if !both_absent && !present.intersects(requirement) {
+                let (wanted, offered) = (Box::new(requirement.clone()), Box::new(present.clone()));
+                return Err(Mismatch::Disjoint { key: Text::clone(key), wanted, offered });
+            }
+        }
+        Ok(())
+    }
+
+    fn near_miss(&self, key: &str, undefined: Undefined<'_>) -> Option<Text> {
+        let suffix = key.rsplit('/').next().unwrap_or(key);
+        let near = |known: &str| known.contains(key) || known.rsplit('/').next() == Some(suffix);
+        let well_known = match undefined {
+            Undefined::IsAbsent => None,
+            Undefined::MayBeGiven(vocabulary) => vocabulary.well_known().find(|known| near(known)).cloned(),
+        };
+        well_known.or_else(|| self.0.keys().find(|known| near(known)).cloned())
+    }
+}
+
+impl fmt::Display for Requirements {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.0.iter().filter(|(key, _)| &***key != labels::HOSTNAME);
+        let texts: Vec<String> = shown.map(|(key, requirement)| format!("{key} {requirement}")).collect();
+        formatter.write_str(&texts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Operator;
+
+    fn one(key: &str, operator: Operator, values: &[&str]) -> Requirements {
+        Requirements::none().with(key, Requirement::new(operator, values.iter().copied()).unwrap())
+    }
+
+    /// REQ-07: a custom label that nobody defines is absent.
+    #[test]
+    fn undefined_custom_labels_satisfy_only_absence() {
+        let vocabulary = Vocabulary::core();
+        let table = [
+            (Operator::In, &["a"][..], false),
+            (Operator::Exists, &[], false),
+            (Operator::Gt, &["1"], false),
+            (Operator::NotIn, &["a"], true),
+            (Operator::DoesNotExist, &[], true),
+        ];
+        for (operator, values, fits) in table {
+            let wanted = one("team", operator, values);
+            for undefined in [Undefined::IsAbsent, Undefined::MayBeGiven(&vocabulary)] {
+                assert_eq!(Requirements::none().satisfy(&wanted, undefined).is_ok(), fits, "{wanted}");
+            }
+        }
+    }
+
+    /// REQ-08: a new node will get its zone, an existing node without one has none.
+    #[test]
+    fn undefined_well_known_labels_are_given_to_new_nodes_only() {
+        let (wanted, vocabulary) = (one(labels::ZONE, Operator::In, &["a"]), Vocabulary::core());
+        assert!(Requirements::none().satisfy(&wanted, Undefined::MayBeGiven(&vocabulary)).is_ok());
+        assert!(Requirements::none().satisfy(&wanted, Undefined::IsAbsent).is_err());
+    }
+
+    /// REQ-09, REQ-20: the sentences people read.
+    #[test]
+    fn mismatches_are_told_in_words() {
+        let vocabulary = Vocabulary::core();
+        let table = [
+            (
+                one("zone", Operator::In, &["a"]),
+                "label \"zone\" does not have known values (typo of \"topology.kubernetes.io/zone\"?)",
+            ),
+            (one("team", Operator::In, &["a"]), "label \"team\" does not have known values"),
+            (
+                one(labels::ARCH, Operator::In, &["arm64"]),
+                "key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]",
+            ),
+        ];
+        let offered = one(labels::ARCH, Operator::In, &["amd64"]);
+        for (wanted, sentence) in table {
+            let mismatch = offered.satisfy(&wanted, Undefined::MayBeGiven(&vocabulary)).unwrap_err();
+            assert_eq!(mismatch.to_string(), sentence);
+        }
+    }
+
+    /// REQ-10
+    #[test]
+    fn old_spellings_of_keys_are_understood() {
+        let wanted = one("failure-domain.beta.kubernetes.io/zone", Operator::In, &["a"]);
+        assert_eq!(wanted.to_string(), "topology.kubernetes.io/zone In [a]");
+    }
+
+    /// REQ-19: an instance type that does not mention a label is not excluded by it.
+    #[test]
+    fn plain_intersection_ignores_labels_of_one_side() {
+        assert!(Requirements::none().intersect(&one("team", Operator::In, &["a"])).is_ok());
+    }
+}

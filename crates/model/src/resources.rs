@@ -1,0 +1,251 @@
+//! Resource vectors: how much of what a pod wants, a node has, a pool may use.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+
+use crate::{Shortfall, Text, format_quantity};
+
+/// The name of a resource, for example `cpu`, `memory` or `nvidia.com/gpu`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceName(Text);
+
+impl ResourceName {
+    /// Wraps a resource name.
+    pub fn new(name: impl Into<Text>) -> Self {
+        Self(name.into())
+    }
+
+    /// `cpu`
+    pub fn cpu() -> Self {
+        Self::new("cpu")
+    }
+
+    /// `memory`
+    pub fn memory() -> Self {
+        Self::new("memory")
+    }
+
+    /// `pods`: how many pods a node takes.
+    pub fn pods() -> Self {
+        Self::new("pods")
+    }
+
+    /// `nodes`: not a resource of a node, but one that a pool's limits may name.
+    pub fn nodes() -> Self {
+        Self::new("nodes")
+    }
+
+    /// The bare text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// CPU is counted in thousandths.
+    pub fn is_cpu(&self) -> bool {
+        &*self.0 == "cpu"
+    }
+
+    /// Resources that people write with binary suffixes.
+    pub fn is_bytes(&self) -> bool {
+        matches!(&*self.0, "memory" | "ephemeral-storage") || self.is_hugepages()
+    }
+
+    /// Huge pages are carved out of memory.
+    pub fn is_hugepages(&self) -> bool {
+        self.0.starts_with("hugepages-")
+    }
+}
+
+impl fmt::Display for ResourceName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Amounts by resource, in the units of [`crate::parse_quantity`]. A resource that is not named counts as zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Resources(BTreeMap<ResourceName, i64>);
+
+impl Resources {
+    /// No resources at all.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The amount of one resource.
+    pub fn get(&self, name: &ResourceName) -> i64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+
+    /// Whether the resource is named, be it with zero.
+    pub fn names(&self, name: &ResourceName) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Sets one amount.
+    pub fn set(&mut self, name: ResourceName, amount: i64) {
+        self.0.insert(name, amount);
+    }
+
+    /// This vector with one amount set.
+    #[must_use]
+    pub fn with(mut self, name: ResourceName, amount: i64) -> Self {
+        self.set(name, amount);
+        self
+    }
+
+    /// All named amounts, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&ResourceName, i64)> {
+        self.0.iter().map(|(name, amount)| (name, *amount))
+    }
+
+    /// Whether nothing is named.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds another vector.
+    pub fn add(&mut self, other: &Self) {
+        self.add_times(other, 1);
+    }
+
+    /// Adds another vector `times` over.
+    pub fn add_times(&mut self, other: &Self, times: i64) {
+        for (name, amount) in &other.0 {
+            let sum = self.0.entry(name.clone()).or_insert(0);
+            *sum = sum.saturating_add(amount.saturating_mul(times));
+        }
+    }
+
+    /// Takes another vector away; results may be negative.
+    pub fn subtract(&mut self, other: &Self) {
+        self.add_times(other, -1);
+    }
+
+    /// The sum of two vectors.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let mut sum = self.clone();
+        sum.add(other);
+        sum
+    }
+
+    /// The difference of two vectors; results may be negative.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        let mut difference = self.clone();
+        difference.subtract(other);
+        difference
+    }
+
+    /// This vector with every negative amount raised to zero.
+    #[must_use]
+    pub fn floored(mut self) -> Self {
+        self.0.values_mut().for_each(|amount| *amount = (*amount).max(0));
+        self
+    }
+
+    /// Per resource the larger amount.
+    pub fn raise_to(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            match self.0.entry(name.clone()) {
+                Entry::Vacant(vacant) => {
+                    vacant.insert(*amount);
+                }
+                Entry::Occupied(mut occupied) => {
+                    let larger = (*occupied.get()).max(*amount);
+                    occupied.insert(larger);
+                }
+            }
+        }
+    }
+
+    /// Per resource that both name, the smaller amount.
+    #[must_use]
+    pub fn common_minimum(&self, other: &Self) -> Self {
+        let both = |(name, amount): (&ResourceName, &i64)| {
+            other.0.get(name).map(|theirs| (name.clone(), (*amount).min(*theirs)))
+        };
+        Self(self.0.iter().filter_map(both).collect())
+    }
+
+    /// Whether a request fits into what is available: the first resource that does not, if any.
+    ///
+    /// Nothing fits a place that is already overdrawn, as in the kube-scheduler.
+    pub fn fit_into(&self, available: &Self) -> Result<(), Shortfall> {
+        let overdrawn = available.0.iter().find(|(_, amount)| **amount < 0).map(|(name, _)| name);
+        let short = || self.0.iter().find(|(name, wanted)| **wanted > available.get(name).max(0));
+        match overdrawn.or_else(|| short().map(|(name, _)| name)) {
+            None => Ok(()),
+            Some(name) => {
+                Err(Shortfall { resource: name.clone(), wanted: self.get(name), available: available.get(name) })
+            }
+        }
+    }
+
+    /// How many copies of this request fit into what is available; `i64::MAX` if it asks for nothing.
+    pub fn copies_in(&self, available: &Self) -> i64 {
+        if available.0.values().any(|amount| *amount < 0) {
+            return 0;
+        }
+        let wanted = self.0.iter().filter(|(_, amount)| **amount > 0);
+        wanted.map(|(name, amount)| available.get(name).max(0) / amount).min().unwrap_or(i64::MAX)
+    }
+}
+
+impl FromIterator<(ResourceName, i64)> for Resources {
+    fn from_iter<I: IntoIterator<Item = (ResourceName, i64)>>(amounts: I) -> Self {
+        Self(amounts.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Resources {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, amount)) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { " " };
+            write!(formatter, "{separator}{name}={}", format_quantity(name, *amount))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resources(pairs: &[(&str, i64)]) -> Resources {
+        pairs.iter().map(|(name, amount)| (ResourceName::new(*name), *amount)).collect()
+    }
+
+    #[test]
+    fn a_request_fits_when_every_resource_does() {
+        let node = resources(&[("cpu", 4000), ("memory", 100)]);
+        let table = [
+            (resources(&[("cpu", 4000)]), None),
+            (resources(&[("cpu", 4001)]), Some("cpu")),
+            (resources(&[("cpu", 1), ("memory", 101)]), Some("memory")),
+            (resources(&[("nvidia.com/gpu", 1)]), Some("nvidia.com/gpu")),
+            (resources(&[("nvidia.com/gpu", 0)]), None),
+        ];
+        for (request, short) in table {
+            let found = request.fit_into(&node).err().map(|shortfall| shortfall.resource.to_string());
+            assert_eq!(found.as_deref(), short, "{request}");
+        }
+    }
+
+    #[test]
+    fn nothing_fits_an_overdrawn_place() {
+        let overdrawn = resources(&[("cpu", -1), ("memory", 100)]);
+        assert!(resources(&[("memory", 1)]).fit_into(&overdrawn).is_err());
+        assert_eq!(resources(&[("memory", 1)]).copies_in(&overdrawn), 0);
+    }
+
+    #[test]
+    fn copies_are_limited_by_the_scarcest_resource() {
+        let node = resources(&[("cpu", 4000), ("memory", 100)]);
+        assert_eq!(resources(&[("cpu", 1000), ("memory", 40)]).copies_in(&node), 2);
+        assert_eq!(resources(&[("cpu", 1000)]).copies_in(&node), 4);
+        assert_eq!(Resources::none().copies_in(&node), i64::MAX);
+    }
+}

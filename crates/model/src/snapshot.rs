@@ -1,0 +1,33 @@
+//! The cluster at one moment.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Daemon, PendingGroup, Place, Pool, Vocabulary};
+
+/// Counts the changes that led to a snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Revision(pub u64);
+
+impl fmt::Display for Revision {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "r{}", self.0)
+    }
+}
+
+/// Everything a placement depends on. Equal snapshots give equal plans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The state's revision.
+    pub revision: Revision,
+    /// Labels that mean something.
+    pub vocabulary: Arc<Vocabulary>,
+    /// Pools that may be used, in any order.
+    pub pools: Vec<Arc<Pool>>,
+    /// Nodes and claims that take pods.
+    pub places: Vec<Arc<Place>>,
+    /// Pods that need a place.
+    pub pending: Vec<PendingGroup>,
+    /// DaemonSets.
+    pub daemons: Vec<Arc<Daemon>>,
+}
