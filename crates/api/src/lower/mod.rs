@@ -1,0 +1,22 @@
+//! Kubernetes objects as the values that decisions are made from.
+//!
+//! Lowering happens once, when an object arrives. What comes out holds only what somebody reads later, so that a
+//! large cluster fits into little memory, and what cannot be read becomes a fault that names the field.
+
+mod budget;
+mod claim;
+mod daemon;
+mod go_duration;
+mod node;
+mod node_class;
+mod pod;
+mod pod_requests;
+mod selector;
+
+pub use budget::BudgetFacts;
+pub use claim::{requirement, requirements, taints, to_requirements};
+pub use daemon::daemon;
+pub use node::{NodeFacts, is_ephemeral_taint};
+pub use node_class::{NodeClassFacts, NodeClassReadiness};
+pub use pod::{Owner, PodFacts, PodFault, Protection};
+pub use selector::{lower_taints, resources};

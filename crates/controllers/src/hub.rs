@@ -1,0 +1,213 @@
+//! The hub: one task that folds news, keeps the work queue and runs the reconcilers.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::FuturesUnordered;
+use state::{Kind, Wake};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use crate::context::{Context, Signals};
+use crate::provisioning::Batch;
+use crate::queue::WorkQueue;
+use crate::watches::News;
+use crate::work::{Next, Outcome, Signal, Work, WorkError};
+use crate::{collection, disruption, lifecycle, pools, provisioning, termination};
+
+/// Reconciles under way at once: enough to keep the API server busy, few enough to be fair to its other clients.
+const RUNNING_MAX: usize = 128;
+/// News folded before work is looked at again.
+const FOLD_AT_ONCE: usize = 512;
+
+type Running = FuturesUnordered<BoxFuture<'static, (Work, Outcome)>>;
+
+struct Hub {
+    context: Arc<Context>,
+    queue: WorkQueue,
+    batch: Batch,
+    running: Running,
+}
+
+/// Runs until `shutdown` completes. Work that is under way is dropped then: every effect can be taken up again.
+pub async fn run(
+    context: Arc<Context>,
+    mut news: mpsc::Receiver<News>,
+    signals: Signals,
+    shutdown: impl Future<Output = ()>,
+) {
+    let mut shutdown = pin!(shutdown);
+    let Signals(mut signals) = signals;
+    let batch = Batch::new(context.batch_idle, context.batch_max);
+    let mut hub = Hub { context, queue: WorkQueue::default(), batch, running: FuturesUnordered::new() };
+    hub.queue.add(Work::Collect, Instant::now() + collection::INTERVAL);
+    loop {
+        hub.start_due_work();
+        let next_due = hub.queue.next_due().unwrap_or_else(|| Instant::now() + Duration::from_secs(60));
+        let has_room = hub.queue.running() < RUNNING_MAX;
+        tokio::select! {
+            biased;
+            () = &mut shutdown => return,
+            Some((work, outcome)) = hub.running.next(), if !hub.running.is_empty() => hub.finish(&work, outcome),
+            Some(signal) = signals.recv() => {
+                hub.hear(signal);
+                while let Ok(signal) = signals.try_recv() {
+                    hub.hear(signal);
+                }
+            }
+            Some(first) = news.recv() => {
+                hub.fold(first);
+                for _ in 0..FOLD_AT_ONCE {
+                    let Ok(next) = news.try_recv() else { break };
+                    hub.fold(next);
+                }
+            }
+            () = tokio::time::sleep_until(next_due), if has_room => {}
+        }
+    }
+}
+
+impl Hub {
+    /// Nothing is done before everything was listed once: what is missing may only be unseen.
+    fn start_due_work(&mut self) {
+        if !self.context.is_synced() {
+            return;
+        }
+        while self.queue.running() < RUNNING_MAX {
+            let Some(work) = self.queue.start(Instant::now()) else { return };
+            if work == Work::Provision {
+                self.context.notes().window_closed = Some(self.batch.close(Instant::now()));
+            }
+            let context = Arc::clone(&self.context);
+            let span = tracing::info_span!("reconcile", controller = work.controller());
+            let pass = async move {
+                // A broken invariant ends this pass, not the controller.
+                let outcome = AssertUnwindSafe(reconcile(&context, &work)).catch_unwind().await;
+                (work, outcome.unwrap_or(Err(WorkError::Panicked)))
+            };
+            self.running.push(pass.instrument(span).boxed());
+        }
+    }
+
+    fn finish(&mut self, work: &Work, outcome: Outcome) {
+        let now = Instant::now();
+        let controller = work.controller();
+        match outcome {
+            Ok(Next::OnChange) => {
+                self.queue.finish(work);
+                self.context.metrics.reconciled(controller, "success");
+            }
+            Ok(Next::After(pause)) => {
+                self.queue.finish(work);
+                self.queue.add(work.clone(), now + pause);
+                self.context.metrics.reconciled(controller, "requeue_after");
+            }
+            Ok(Next::BackOff) => {
+                let failures = self.queue.fail(work);
+                self.queue.add(work.clone(), now + work.back_off(failures));
+                self.context.metrics.reconciled(controller, "requeue");
+            }
+            Err(error) => {
+                let failures = self.queue.fail(work);
+                self.queue.add(work.clone(), now + work.back_off(failures));
+                self.context.metrics.reconciled(controller, "error");
+                // The first conflict is ordinary life in a cluster; repeated ones are worth a line.
+                if failures > 1 {
+                    tracing::error!(controller, %error, failures, "Reconciler error");
+                } else {
+                    tracing::debug!(controller, %error, "reconcile will be repeated");
+                }
+            }
+        }
+    }
+
+    fn fold(&mut self, news: News) {
+        match news {
+            News::Applied(object) => self.context.apply(object),
+            News::Removed(key) => self.context.remove(&key),
+            News::Listed(kind, present) => {
+                let wakes = self.context.cluster().finish_list(kind, &present);
+                self.context.send(wakes);
+                tracing::debug!(kind = kind_name(kind), objects = present.len(), "listed");
+                if self.context.is_synced() {
+                    self.wake_everything();
+                }
+            }
+            News::Malformed { kind, name, error } => {
+                self.context.metrics.malformed(kind_name(kind));
+                tracing::error!(kind = kind_name(kind), name, error, "skipping an object that cannot be read");
+            }
+            News::Interrupted { kind, error } => tracing::error!(kind = kind_name(kind), error, "watch interrupted"),
+        }
+        let cluster = self.context.cluster();
+        self.context.metrics.state(cluster.node_count(), cluster.is_complete());
+    }
+
+    fn wake_everything(&mut self) {
+        let now = Instant::now();
+        let cluster = self.context.cluster();
+        let claims = cluster.claims().map(|(name, _)| Work::Claim(name.clone()));
+        let pools = cluster.pools().map(|(name, _)| Work::Pool(name.clone()));
+        for work in pools.chain(claims).chain([Work::Disrupt]) {
+            self.queue.add(work, now);
+        }
+    }
+
+    fn hear(&mut self, signal: Signal) {
+        match signal {
+            Signal::Woken(wake) => self.wake(wake),
+            Signal::Wanted(work) => self.queue.add(work, Instant::now()),
+        }
+    }
+
+    fn wake(&mut self, wake: Wake) {
+        let now = Instant::now();
+        match wake {
+            Wake::Waiting(pod) => {
+                if let Some(closes) = self.batch.add(pod, now) {
+                    self.queue.set(Work::Provision, closes);
+                }
+            }
+            Wake::PodMoved(node) => {
+                self.context.notes().pod_events.insert(node.clone(), self.context.now());
+                let cluster = self.context.cluster();
+                let claim = cluster.node(&node).and_then(|facts| cluster.claim_of(facts));
+                if let Some(name) = claim.and_then(|claim| claim.metadata.name.as_deref()) {
+                    self.queue.add(Work::Claim(model::ClaimName::new(name)), now);
+                }
+            }
+            Wake::Claim(name) => self.queue.add(Work::Claim(name), now),
+            Wake::Node(name) => self.queue.add(Work::Node(name), now),
+            Wake::Pool(name) => self.queue.add(Work::Pool(name), now),
+        }
+    }
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Pod => "Pod",
+        Kind::Node => "Node",
+        Kind::Claim => "NodeClaim",
+        Kind::Pool => "NodePool",
+        Kind::NodeClass => "NodeClass",
+        Kind::Daemon => "DaemonSet",
+        Kind::Budget => "PodDisruptionBudget",
+    }
+}
+
+async fn reconcile(context: &Context, work: &Work) -> Outcome {
+    match work {
+        Work::Provision => provisioning::reconcile(context).await,
+        Work::Disrupt => disruption::reconcile(context).await,
+        Work::Collect => collection::reconcile(context).await,
+        Work::Claim(name) => lifecycle::reconcile(context, name).await,
+        Work::Node(name) => termination::reconcile(context, name).await,
+        Work::Pool(name) => pools::reconcile(context, name).await,
+        Work::Evict(pod, uid) => termination::evict(context, pod, uid).await,
+    }
+}

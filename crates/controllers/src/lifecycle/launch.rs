@@ -1,0 +1,134 @@
+//! Launching: exactly once, however often we are killed in between.
+
+use api::node_claim::conditions;
+use api::{NodeClaim, labels};
+use cloud::{LaunchError, LaunchId, LaunchRequest, Launched, Next as LaunchNext};
+use serde_json::{Map, Value, json};
+
+use super::draft::ClaimDraft;
+use super::{give_up, name_of};
+use crate::context::Context;
+use crate::events::{Notice, QUIET, Tone, about};
+use crate::work::{Next, WorkError};
+use crate::write;
+
+/// How a launch stands.
+pub(super) enum Launch {
+    /// Launched, now or before.
+    Done,
+    /// Not yet.
+    Retry(Next),
+    /// The claim is being deleted.
+    GivenUp,
+}
+
+/// Conditions and events carry at most this many bytes of an error.
+const MESSAGE_MAX: usize = 1024;
+
+pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Result<Launch, WorkError> {
+    let claim = draft.claim().clone();
+    let Some(id) = LaunchId::of(&claim).filter(|_| draft.is_unknown(conditions::LAUNCHED)) else {
+        return Ok(Launch::Done);
+    };
+    let request = LaunchRequest { id, claim };
+    let is_fresh = context.notes().fresh.remove(&name_of(&request.claim)).is_some();
+    let found = if is_fresh { None } else { context.provider.find_launched(&request).await? };
+    let launched = match found {
+        Some(launched) => Ok(launched),
+        None => context.provider.launch(&request).await,
+    };
+    match launched {
+        Ok(launched) => {
+            accept(context, draft, launched).await?;
+            Ok(Launch::Done)
+        }
+        Err(error) => refuse(context, draft, &error).await,
+    }
+}
+
+/// Labels first, status last: as long as the status does not say launched, the launch is looked up and accepted again.
+async fn accept(context: &Context, draft: &mut ClaimDraft, launched: Launched) -> Result<(), WorkError> {
+    if let Some(patch) = metadata_patch(draft.claim(), &launched) {
+        let claim = write::patch_claim(context, &name_of(draft.claim()), &patch).await?;
+        draft.rebase(claim);
+    }
+    let Launched { provider_id, image_id, labels: own, annotations: _, capacity, allocatable } = launched;
+    let status = draft.status();
+    status.provider_id = Some(provider_id.to_string());
+    status.image_id = (!image_id.is_empty()).then_some(image_id);
+    status.capacity = Some(capacity);
+    status.allocatable = Some(allocatable);
+    draft.conditions(|conditions| conditions.set_true(conditions::LAUNCHED));
+    let label = |key: &str| own.get(key).cloned().unwrap_or_default();
+    tracing::info!(
+        NodeClaim = %name_of(draft.claim()), provider_id = %provider_id, instance_type = label(labels::INSTANCE_TYPE),
+        zone = label(labels::ZONE), capacity_type = label(labels::CAPACITY_TYPE), "launched nodeclaim"
+    );
+    Ok(())
+}
+
+/// What the provider knows and the claim does not say yet. The claim's own labels win, the provider's annotations do.
+fn metadata_patch(claim: &NodeClaim, launched: &Launched) -> Option<Value> {
+    let own_labels = claim.metadata.labels.clone().unwrap_or_default();
+    let own_annotations = claim.metadata.annotations.clone().unwrap_or_default();
+    let new_labels = launched.labels.iter().filter(|(key, _)| !own_labels.contains_key(*key));
+    let new_annotations = launched.annotations.iter().filter(|(key, value)| own_annotations.get(*key) != Some(value));
+    let object = |pairs: Vec<(&String, &String)>| -> Map<String, Value> {
+        pairs.into_iter().map(|(key, value)| (key.clone(), json!(value))).collect()
+    };
+    let (new_labels, new_annotations) = (object(new_labels.collect()), object(new_annotations.collect()));
+    let has_news = !new_labels.is_empty() || !new_annotations.is_empty();
+    has_news.then(|| json!({"metadata": {"labels": new_labels, "annotations": new_annotations}}))
+}
+
+async fn refuse(context: &Context, draft: &mut ClaimDraft, error: &LaunchError) -> Result<Launch, WorkError> {
+    let message = shortened(&error.to_string());
+    let name = name_of(draft.claim());
+    tracing::error!(NodeClaim = %name, %error, "failed launching nodeclaim");
+    match error.next() {
+        LaunchNext::Replan => {
+            if matches!(error, LaunchError::InsufficientCapacity { .. }) {
+                let notice = Notice {
+                    about: about::claim(draft.claim()),
+                    tone: Tone::Warning,
+                    reason: "InsufficientCapacityError",
+                    message: shortened(&format!("NodeClaim {name} event: {error}")),
+                    quiet: QUIET,
+                };
+                context.recorder.publish(context.now(), notice);
+            }
+            give_up(context, draft.claim(), error.metric_reason()).await?;
+            Ok(Launch::GivenUp)
+        }
+        LaunchNext::Retry { after } => {
+            let reason = error.condition_reason().to_owned();
+            draft.conditions(|conditions| conditions.set_unknown(conditions::LAUNCHED, &reason, &message));
+            Ok(Launch::Retry(after.map_or(Next::BackOff, Next::After)))
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    const ELLIPSIS: &str = "...";
+    if text.len() <= MESSAGE_MAX {
+        return text.to_owned();
+    }
+    let mut end = MESSAGE_MAX - ELLIPSIS.len();
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}{ELLIPSIS}", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// LIFE-05: at most 1024 bytes in all, never half a character.
+    #[test]
+    fn long_messages_are_cut_to_1024_bytes() {
+        assert_eq!(shortened("short"), "short");
+        assert_eq!(shortened(&"x".repeat(2000)), format!("{}...", "x".repeat(1021)));
+        assert_eq!(shortened(&"é".repeat(600)), format!("{}...", "é".repeat(510)));
+    }
+}

@@ -1,0 +1,98 @@
+//! Quiet time: when a node may be considered for consolidation.
+
+use std::time::Duration;
+
+use api::NillableDuration;
+use api::node_claim::conditions;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use model::{NodeName, PoolName};
+
+use super::draft::ClaimDraft;
+use super::{labels_of, left_of};
+use crate::context::Context;
+use crate::work::{Next, Work};
+
+/// Pod events are written to the claim at most this often.
+const POD_EVENT_QUIET: Duration = Duration::from_secs(10);
+
+/// Notes the last pod event and keeps the condition `Consolidatable`: present and true, or absent.
+pub(super) fn step(context: &Context, draft: &mut ClaimDraft) -> Next {
+    if !draft.is_true(conditions::INITIALIZED) {
+        draft.conditions(|conditions| conditions.clear(conditions::CONSOLIDATABLE));
+        return Next::OnChange;
+    }
+    note_pod_event(context, draft);
+    let pool = PoolName::new(labels_of(draft.claim()).pool.as_str());
+    let after = context
+        .cluster()
+        .pool(&pool)
+        .filter(|pool| pool.spec.replicas.is_none())
+        .map(|pool| pool.spec.disruption.consolidate_after.clone());
+    let last_event = draft.status().last_pod_event_time.as_ref().map(|time| time.0);
+    let quiet_since = last_event.or_else(|| draft.since(conditions::INITIALIZED));
+    match remaining(after.as_ref(), quiet_since, context.now()) {
+        Remaining::Over => {
+            let is_news = draft.conditions(|conditions| conditions.set_true(conditions::CONSOLIDATABLE));
+            if is_news {
+                context.request(Work::Disrupt);
+            }
+            Next::OnChange
+        }
+        Remaining::Wait(left) => {
+            draft.conditions(|conditions| conditions.clear(conditions::CONSOLIDATABLE));
+            Next::After(left)
+        }
+        Remaining::Never => {
+            draft.conditions(|conditions| conditions.clear(conditions::CONSOLIDATABLE));
+            Next::OnChange
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remaining {
+    Over,
+    Wait(Duration),
+    Never,
+}
+
+fn remaining(after: Option<&NillableDuration>, since: Option<Timestamp>, now: Timestamp) -> Remaining {
+    let Some((after, since)) = after.and_then(NillableDuration::as_duration).zip(since) else {
+        return Remaining::Never;
+    };
+    left_of(after, since, now).map_or(Remaining::Over, Remaining::Wait)
+}
+
+fn note_pod_event(context: &Context, draft: &mut ClaimDraft) {
+    let Some(node) = draft.status().node_name.as_deref().map(NodeName::new) else { return };
+    let Some(event) = context.notes().pod_events.remove(&node) else { return };
+    let written = draft.status().last_pod_event_time.as_ref().map(|time| time.0);
+    let is_recent = written.is_some_and(|before| left_of(POD_EVENT_QUIET, before, event).is_some());
+    if !is_recent {
+        draft.status().last_pod_event_time = Some(Time(Timestamp::from_second(event.as_second()).unwrap_or(event)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CONS-03: the time counts from the last pod event or initialization; `Never` and no pool mean never.
+    #[test]
+    fn quiet_time() {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        let after = |text: &str| NillableDuration::parse(text).unwrap();
+        let table = [
+            (Some(after("30s")), Some(at(100)), at(110), Remaining::Wait(Duration::from_secs(20))),
+            (Some(after("30s")), Some(at(100)), at(130), Remaining::Over),
+            (Some(after("0s")), Some(at(100)), at(100), Remaining::Over),
+            (Some(after("Never")), Some(at(100)), at(999), Remaining::Never),
+            (None, Some(at(100)), at(999), Remaining::Never),
+            (Some(after("0s")), None, at(999), Remaining::Never),
+        ];
+        for (after, since, now, expected) in table {
+            assert_eq!(remaining(after.as_ref(), since, now), expected);
+        }
+    }
+}

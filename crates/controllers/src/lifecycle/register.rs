@@ -1,0 +1,185 @@
+//! Registration and initialization: a node joins, gets what its claim promises, and becomes usable.
+
+use std::sync::Arc;
+
+use api::lower::NodeFacts;
+use api::node_claim::conditions;
+use api::{NodeClaim, Taint, labels};
+use k8s_openapi::api::core::v1::Taint as StoredTaint;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
+use super::draft::ClaimDraft;
+use super::node_edit::NodeEdit;
+use super::{initialize, labels_of, name_of};
+use crate::context::Context;
+use crate::events::{Notice, QUIET, Tone, about};
+use crate::work::WorkError;
+use crate::write;
+
+/// Matches the claim with its node. A node that is ready when it registers is initialized in the same write.
+pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Result<(), WorkError> {
+    if !draft.is_true(conditions::LAUNCHED) {
+        return Ok(());
+    }
+    let nodes = nodes_of(context, draft);
+    let was_registered = draft.is_true(conditions::REGISTERED);
+    let node = match nodes.as_slice() {
+        [] if was_registered => return Ok(()),
+        [] => {
+            let message = "Node not registered with cluster";
+            draft.conditions(|conditions| conditions.set_unknown(conditions::REGISTERED, "NodeNotFound", message));
+            return Ok(());
+        }
+        [node] => Arc::clone(node),
+        _ => {
+            let message = "Invariant violated, matched multiple nodes";
+            draft.conditions(|conditions| conditions.set_false(conditions::REGISTERED, "MultipleNodesFound", message));
+            return Ok(());
+        }
+    };
+    let mut edit = NodeEdit::open(&node);
+    if !was_registered {
+        warn_without_taint(context, draft.claim(), &node);
+        sync(draft.claim(), &mut edit);
+    }
+    let was_initialized = draft.is_true(conditions::INITIALIZED);
+    let pending = if was_initialized { None } else { initialize::pending(draft.claim(), &node, &edit) };
+    if !was_initialized && pending.is_none() {
+        edit.labels.insert(labels::INITIALIZED.to_owned(), "true".to_owned());
+    }
+    if let Some(patch) = edit.patch() {
+        write::patch_node(context, &node.name, &patch).await?;
+    }
+    let name = name_of(draft.claim());
+    if !was_registered {
+        draft.status().node_name = Some(node.name.to_string());
+        draft.conditions(|conditions| conditions.set_true(conditions::REGISTERED));
+        context.metrics.node_created(labels_of(draft.claim()));
+        tracing::info!(NodeClaim = %name, Node = %node.name, "registered nodeclaim");
+    }
+    match pending {
+        Some(pending) => draft.conditions(|conditions| pending.write(conditions)),
+        None if !was_initialized => {
+            draft.conditions(|conditions| conditions.set_true(conditions::INITIALIZED));
+            tracing::info!(NodeClaim = %name, Node = %node.name, allocatable = %node.allocatable, "initialized nodeclaim");
+        }
+        None => {}
+    }
+    Ok(())
+}
+
+fn nodes_of(context: &Context, draft: &ClaimDraft) -> Vec<Arc<NodeFacts>> {
+    let cluster = context.cluster();
+    draft.provider_id().map(|id| cluster.nodes_of(&id).cloned().collect()).unwrap_or_default()
+}
+
+/// Without that taint pods could land on the node before its own taints are there. We go on, but say so.
+fn warn_without_taint(context: &Context, claim: &NodeClaim, node: &NodeFacts) {
+    let has_taint = node.stored_taints.iter().any(|taint| taint.key == labels::UNREGISTERED_TAINT);
+    if has_taint || node.is_labelled(labels::REGISTERED) {
+        return;
+    }
+    let message = "Missing karpenter.sh/unregistered taint which prevents registration related race conditions on \
+                   Karpenter-managed nodes";
+    tracing::error!(Node = %node.name, "{message}");
+    let notice = Notice {
+        about: about::claim(claim),
+        tone: Tone::Warning,
+        reason: "UnregisteredTaintMissing",
+        message: message.to_owned(),
+        quiet: QUIET,
+    };
+    context.recorder.publish(context.now(), notice);
+}
+
+/// Gives the node what the claim promises. Happens once: startup taints that were removed do not come back.
+fn sync(claim: &NodeClaim, edit: &mut NodeEdit<'_>) {
+    if !edit.finalizers.iter().any(|finalizer| finalizer == labels::TERMINATION_FINALIZER) {
+        edit.finalizers.push(labels::TERMINATION_FINALIZER.to_owned());
+    }
+    let uid = claim.metadata.uid.clone().unwrap_or_default();
+    edit.owners.retain(|owner| owner.uid != uid);
+    edit.owners.push(OwnerReference {
+        api_version: "karpenter.sh/v1".to_owned(),
+        kind: "NodeClaim".to_owned(),
+        name: claim.metadata.name.clone().unwrap_or_default(),
+        uid,
+        block_owner_deletion: Some(true),
+        controller: None,
+    });
+    let keeps_taints = edit.labels.get(labels::DO_NOT_SYNC_TAINTS).is_some_and(|value| value == "true");
+    edit.labels.extend(claim.metadata.labels.clone().unwrap_or_default());
+    edit.annotations.extend(claim.metadata.annotations.clone().unwrap_or_default());
+    if !keeps_taints {
+        let own = claim.spec.taints.iter().flatten().chain(claim.spec.startup_taints.iter().flatten());
+        own.for_each(|taint| edit.add_taint(stored(taint)));
+    }
+    edit.remove_taint(labels::UNREGISTERED_TAINT);
+    edit.labels.insert(labels::REGISTERED.to_owned(), "true".to_owned());
+}
+
+fn stored(taint: &Taint) -> StoredTaint {
+    StoredTaint {
+        key: taint.key.clone(),
+        value: taint.value.clone(),
+        effect: taint.effect.as_str().to_owned(),
+        time_added: taint.time_added.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim() -> NodeClaim {
+        serde_json::from_value(serde_json::json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": {"name": "web-1", "uid": "u1", "labels": {"team": "a"}, "annotations": {"note": "x"}},
+            "spec": {
+                "taints": [{"key": "dedicated", "value": "web", "effect": "NoSchedule"}],
+                "startupTaints": [{"key": "cilium", "effect": "NoExecute"}],
+                "requirements": [], "nodeClassRef": {"group": "g", "kind": "K", "name": "n"},
+            },
+        }))
+        .unwrap()
+    }
+
+    fn node(labels: serde_json::Value) -> NodeFacts {
+        let node = serde_json::from_value(serde_json::json!({
+            "metadata": {"name": "n1", "resourceVersion": "7", "labels": labels},
+            "spec": {"providerID": "kwok://n1", "taints": [{"key": "karpenter.sh/unregistered", "effect": "NoExecute"}]},
+        }))
+        .unwrap();
+        NodeFacts::lower(&node).unwrap()
+    }
+
+    fn registration(labels: serde_json::Value) -> serde_json::Value {
+        let stored = node(labels);
+        let mut edit = NodeEdit::open(&stored);
+        sync(&claim(), &mut edit);
+        edit.patch().unwrap()
+    }
+
+    /// LIFE-09, API-60: registration syncs labels, annotations, taints, finalizer and owner reference in one write.
+    #[test]
+    fn a_node_gets_what_its_claim_promises() {
+        let patch = registration(serde_json::json!({"team": "b", "zone": "z"}));
+        assert_eq!(patch["metadata"]["labels"], serde_json::json!({"team": "a", "karpenter.sh/registered": "true"}));
+        assert_eq!(patch["metadata"]["annotations"], serde_json::json!({"note": "x"}));
+        assert_eq!(patch["metadata"]["finalizers"], serde_json::json!(["karpenter.sh/termination"]));
+        assert_eq!(patch["metadata"]["ownerReferences"][0]["uid"], "u1");
+        assert_eq!(patch["metadata"]["resourceVersion"], "7");
+        let keys: Vec<&str> =
+            patch["spec"]["taints"].as_array().unwrap().iter().map(|taint| taint["key"].as_str().unwrap()).collect();
+        assert_eq!(keys, ["dedicated", "cilium"]);
+    }
+
+    /// LIFE-10: only the value `true` keeps the taints away; the unregistered taint goes either way.
+    #[test]
+    fn do_not_sync_taints_is_honoured() {
+        for (value, taints) in [("true", 0), ("false", 2)] {
+            let patch = registration(serde_json::json!({"karpenter.sh/do-not-sync-taints": value}));
+            assert_eq!(patch["spec"]["taints"].as_array().unwrap().len(), taints, "{value}");
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Tables of arguments and environments, and what they mean.
+
+use std::time::Duration;
+
+use super::super::flags::COMMON_FLAGS;
+use super::{FeatureGates, Flag, LogLevel, MinValuesPolicy, Options, OptionsError, PreferencePolicy, Program};
+
+const PROGRAM: Program = Program {
+    name: "karpenter-test",
+    version: "1.2.3",
+    about: "Launches nodes for pods",
+    provider_flags: &[Flag {
+        name: "instance-types-file-path",
+        environment: "INSTANCE_TYPES_FILE_PATH",
+        default: "",
+        heading: "Provider",
+        help: "Instance types to offer",
+    }],
+};
+
+/// Reads arguments (split at spaces) in an environment of `NAME=value` items.
+fn read(arguments: &str, environment: &[&str]) -> Result<Options, OptionsError> {
+    let lookup = |name: &str| {
+        environment.iter().find_map(|item| {
+            item.split_once('=').filter(|(found, _)| *found == name).map(|(_, value)| value.to_owned())
+        })
+    };
+    Options::from_args(&PROGRAM, arguments.split_whitespace().map(ToOwned::to_owned), &lookup)
+}
+
+fn invalid(arguments: &str, environment: &[&str]) -> String {
+    match read(arguments, environment) {
+        Err(error @ OptionsError::InvalidValue { .. }) => error.to_string(),
+        other => panic!("`{arguments}` {environment:?}: {other:?}"),
+    }
+}
+
+/// Flag, variable, default, another value, and the field that the other value gives.
+const SETTINGS: [(&str, &str, &str, &str, &str); 24] = [
+    ("metrics-port", "METRICS_PORT", "8080", "9000", "metrics_port: 9000,"),
+    ("health-probe-port", "HEALTH_PROBE_PORT", "8081", "0", "health_probe_port: 0,"),
+    ("enable-profiling", "ENABLE_PROFILING", "false", "true", "enable_profiling: true,"),
+    ("karpenter-service", "KARPENTER_SERVICE", "", "front", "karpenter_service: \"front\","),
+    ("kube-client-qps", "KUBE_CLIENT_QPS", "200", "50", "kube_client_qps: 50,"),
+    ("kube-client-burst", "KUBE_CLIENT_BURST", "300", "60", "kube_client_burst: 60,"),
+    ("disable-leader-election", "DISABLE_LEADER_ELECTION", "false", "true", "disable_leader_election: true,"),
+    (
+        "leader-election-name",
+        "LEADER_ELECTION_NAME",
+        "karpenter-leader-election",
+        "other",
+        "leader_election_name: \"other\",",
+    ),
+    ("leader-election-namespace", "LEADER_ELECTION_NAMESPACE", "", "apart", "leader_election_namespace: \"apart\","),
+    ("disable-controller-warmup", "DISABLE_CONTROLLER_WARMUP", "true", "false", "disable_controller_warmup: false,"),
+    (
+        "disable-cluster-state-observability",
+        "DISABLE_CLUSTER_STATE_OBSERVABILITY",
+        "false",
+        "true",
+        "disable_cluster_state_observability: true,",
+    ),
+    ("memory-limit", "MEMORY_LIMIT", "-1", "1024", "memory_limit_bytes: Some(1024),"),
+    ("cpu-requests", "CPU_REQUESTS", "1000", "2500", "cpu_requests_millicores: 2500,"),
+    ("log-level", "LOG_LEVEL", "info", "debug", "log_level: Debug,"),
+    ("log-output-paths", "LOG_OUTPUT_PATHS", "stdout", "stderr,/l", "log_output_paths: [\"stderr\", \"/l\"],"),
+    ("log-error-output-paths", "LOG_ERROR_OUTPUT_PATHS", "stderr", "/e", "log_error_output_paths: [\"/e\"],"),
+    ("batch-max-duration", "BATCH_MAX_DURATION", "10s", "1m30s", "batch_max_duration: 90s,"),
+    ("batch-idle-duration", "BATCH_IDLE_DURATION", "1s", "250ms", "batch_idle_duration: 250ms,"),
+    ("preference-policy", "PREFERENCE_POLICY", "Respect", "Ignore", "preference_policy: Ignore,"),
+    ("min-values-policy", "MIN_VALUES_POLICY", "Strict", "BestEffort", "min_values_policy: BestEffort,"),
+    ("ignore-dra-requests", "IGNORE_DRA_REQUESTS", "true", "false", "ignore_dra_requests: false,"),
+    ("scheduler-config", "SCHEDULER_CONFIG", "", "{}", "scheduler_config: \"{}\","),
+    (
+        "feature-gates",
+        "FEATURE_GATES",
+        "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,\
+         CapacityBuffer=false,TerminateFirstDrift=false,TerminateFirstRepair=false,PodDeletionCostManagement=false",
+        "NodeOverlay=true",
+        "node_overlay: true,",
+    ),
+    ("legacy-node-repair", "LEGACY_NODE_REPAIR", "false", "true", "legacy_node_repair: true,"),
+];
+
+/// CFG-01: every flag has its variable and default, and both reach the options.
+#[test]
+fn every_flag_has_its_variable_and_default() {
+    let plain = read("", &[]).unwrap();
+    assert_eq!(COMMON_FLAGS.len(), SETTINGS.len());
+    for (name, environment, default, other, field) in SETTINGS {
+        let flag = COMMON_FLAGS.iter().find(|flag| flag.name == name).unwrap_or_else(|| panic!("no flag {name}"));
+        assert_eq!((flag.environment, flag.default), (environment, default), "{name}");
+        assert_eq!(read(&format!("--{name}={default}"), &[]).unwrap(), plain, "{name} set to its default");
+        let by_flag = read(&format!("--{name} {other}"), &[]).unwrap();
+        let by_environment = read("", &[&format!("{environment}={other}")]).unwrap();
+        assert_ne!(by_flag, plain, "{name}");
+        assert_eq!(by_flag, by_environment, "{name}");
+        let printed = format!("{by_flag:?}");
+        assert!(printed.contains(field), "{name}: {printed}");
+    }
+}
+
+/// CFG-01: the defaults, typed.
+#[test]
+fn defaults_are_those_of_the_reference() {
+    let options = read("", &[]).unwrap();
+    assert_eq!(
+        options,
+        Options {
+            metrics_port: 8080,
+            health_probe_port: 8081,
+            enable_profiling: false,
+            karpenter_service: String::new(),
+            kube_client_qps: 200,
+            kube_client_burst: 300,
+            disable_leader_election: false,
+            leader_election_name: "karpenter-leader-election".into(),
+            leader_election_namespace: "kube-system".into(),
+            disable_controller_warmup: true,
+            disable_cluster_state_observability: false,
+            memory_limit_bytes: None,
+            cpu_requests_millicores: 1000,
+            log_level: LogLevel::Info,
+            log_output_paths: vec!["stdout".into()],
+            log_error_output_paths: vec!["stderr".into()],
+            batch_max_duration: Duration::from_secs(10),
+            batch_idle_duration: Duration::from_secs(1),
+            preference_policy: PreferencePolicy::Respect,
+            min_values_policy: MinValuesPolicy::Strict,
+            ignore_dra_requests: true,
+            scheduler_config: String::new(),
+            feature_gates: FeatureGates::default(),
+            unknown_feature_gates: vec![],
+            legacy_node_repair: false,
+            system_namespace: "kube-system".into(),
+            kubeconfig: None,
+            provider_settings: [("instance-types-file-path", String::new())].into(),
+        }
+    );
+}
+
+/// CFG-02: a flag beats the environment, and a malformed variable counts as absent.
+#[test]
+fn flag_beats_environment_and_malformed_environment_is_absent() {
+    assert_eq!(read("--metrics-port 1", &["METRICS_PORT=2"]).unwrap().metrics_port, 1);
+    assert_eq!(read("", &["METRICS_PORT=2"]).unwrap().metrics_port, 2);
+    let plain = read("", &[]).unwrap();
+    let malformed = [
+        "METRICS_PORT=http",
+        "METRICS_PORT=",
+        "HEALTH_PROBE_PORT=65536",
+        "ENABLE_PROFILING=yes",
+        "KUBE_CLIENT_QPS=1.5",
+        "KUBE_CLIENT_BURST=many",
+        "MEMORY_LIMIT=1Gi",
+        "CPU_REQUESTS=500m",
+        "BATCH_MAX_DURATION=10",
+        "BATCH_IDLE_DURATION=-1s",
+        "IGNORE_DRA_REQUESTS=maybe",
+        "LEGACY_NODE_REPAIR=on",
+    ];
+    for item in malformed {
+        assert_eq!(read("", &[item]).unwrap(), plain, "{item}");
+    }
+    assert!(read("", &["ENABLE_PROFILING=1"]).unwrap().enable_profiling);
+}
+
+/// CFG-02: a malformed flag aborts, even beside a good variable.
+#[test]
+fn malformed_flags_abort() {
+    let cases = [
+        ("--metrics-port http", "`http` is not a value for `--metrics-port`: want a port from 0 to 65535"),
+        ("--health-probe-port=65536", "`65536` is not a value for `--health-probe-port`: want a port from 0 to 65535"),
+        ("--enable-profiling=1", "`1` is not a value for `--enable-profiling`: want true or false"),
+        ("--enable-profiling True", "`True` is not a value for `--enable-profiling`: want true or false"),
+        ("--enable-profiling --log-level", "`--log-level` is not a value for `--enable-profiling`: want true or false"),
+        ("--kube-client-qps x", "`x` is not a value for `--kube-client-qps`: want a whole number"),
+        (
+            "--batch-max-duration 10",
+            "`10` is not a value for `--batch-max-duration`: want a duration such as 10s or 1m30s",
+        ),
+    ];
+    for (arguments, message) in cases {
+        assert_eq!(invalid(arguments, &["METRICS_PORT=1", "ENABLE_PROFILING=true"]), message);
+    }
+}
+
+/// CFG-03: a wrong level or policy aborts wherever it comes from.
+#[test]
+fn wrong_level_and_policies_abort() {
+    let cases = [
+        ("log-level", "LOG_LEVEL", "verbose", "debug, info or error"),
+        ("preference-policy", "PREFERENCE_POLICY", "respect", "Respect or Ignore"),
+        ("min-values-policy", "MIN_VALUES_POLICY", "Lenient", "Strict or BestEffort"),
+    ];
+    for (flag, variable, value, wanted) in cases {
+        assert_eq!(
+            invalid(&format!("--{flag} {value}"), &[]),
+            format!("`{value}` is not a value for `--{flag}`: want {wanted}")
+        );
+        assert_eq!(
+            invalid("", &[&format!("{variable}={value}")]),
+            format!("`{value}` is not a value for `{variable}`: want {wanted}")
+        );
+    }
+    assert_eq!(read("--log-level=", &[]).unwrap().log_level, LogLevel::Info);
+    assert_eq!(read("--log-level=error", &["LOG_LEVEL=verbose"]).unwrap().log_level, LogLevel::Error);
+}
+
+/// CFG-04: gates that are not listed keep their defaults, and unknown ones change nothing.
+#[test]
+fn feature_gates_override_in_part() {
+    let defaults = FeatureGates::default();
+    let cases = [
+        ("", defaults),
+        ("NodeRepair=true", FeatureGates { node_repair: true, ..defaults }),
+        ("ReservedCapacity=false", FeatureGates { reserved_capacity: false, ..defaults }),
+        (
+            "SpotToSpotConsolidation=true,StaticCapacity=1,",
+            FeatureGates { spot_to_spot_consolidation: true, static_capacity: true, ..defaults },
+        ),
+        ("CapacityBuffer=true,Levitation=true", FeatureGates { capacity_buffer: true, ..defaults }),
+        ("NodeOverlay=true,NodeOverlay=false", defaults),
+    ];
+    for (text, gates) in cases {
+        assert_eq!(read(&format!("--feature-gates={text}"), &[]).unwrap().feature_gates, gates, "{text}");
+        assert_eq!(read("", &[&format!("FEATURE_GATES={text}")]).unwrap().feature_gates, gates, "{text}");
+    }
+    assert_eq!(read("--feature-gates=Levitation=true", &[]).unwrap().unknown_feature_gates, ["Levitation"]);
+    assert_eq!(
+        invalid("", &["FEATURE_GATES=NodeRepair"]),
+        "`NodeRepair` is not a value for `FEATURE_GATES`: want comma-separated Name=true or Name=false"
+    );
+    invalid("--feature-gates NodeRepair=perhaps", &[]);
+}
+
+/// CFG-09: the flag and the three gates that came with 1.15.
+#[test]
+fn newer_flag_and_gates_are_off_by_default() {
+    let options = read("", &[]).unwrap();
+    let FeatureGates { terminate_first_drift, terminate_first_repair, pod_deletion_cost_management, .. } =
+        options.feature_gates;
+    assert_eq!(
+        [options.legacy_node_repair, terminate_first_drift, terminate_first_repair, pod_deletion_cost_management],
+        [false; 4]
+    );
+    assert!(read("--legacy-node-repair true", &[]).unwrap().legacy_node_repair);
+    assert!(read("", &["LEGACY_NODE_REPAIR=true"]).unwrap().legacy_node_repair);
+    let gates = |text: &str| read(&format!("--feature-gates={text}"), &[]).unwrap().feature_gates;
+    let defaults = FeatureGates::default();
+    assert_eq!(gates("TerminateFirstDrift=true"), FeatureGates { terminate_first_drift: true, ..defaults });
+    assert_eq!(gates("TerminateFirstRepair=true"), FeatureGates { terminate_first_repair: true, ..defaults });
+    assert_eq!(
+        gates("PodDeletionCostManagement=true"),
+        FeatureGates { pod_deletion_cost_management: true, ..defaults }
+    );
+}
+
+#[test]
+fn one_dash_is_as_good_as_two() {
+    for arguments in ["-metrics-port 9", "-metrics-port=9", "--metrics-port 9", "--metrics-port 8 -metrics-port 9"] {
+        assert_eq!(read(arguments, &[]).unwrap().metrics_port, 9, "{arguments}");
+    }
+    assert_eq!(read("--memory-limit -1", &[]).unwrap().memory_limit_bytes, None);
+    assert_eq!(read("-cpu-requests -5", &[]).unwrap().cpu_requests_millicores, 1000);
+}
+
+#[test]
+fn unknown_arguments_are_errors_with_a_hint() {
+    let cases = [
+        ("--metrics-prt 9", "unknown argument `--metrics-prt`", Some("did you mean `--metrics-port`?")),
+        ("-log-levle=debug", "unknown argument `--log-levle`", Some("did you mean `--log-level`?")),
+        ("--zzz", "unknown argument `--zzz`", Some("run with `--help` to see every flag")),
+        ("stray", "unknown argument `stray`", Some("run with `--help` to see every flag")),
+        ("--metrics-port", "flag `--metrics-port` needs a value", None),
+    ];
+    for (arguments, message, hint) in cases {
+        let error = read(arguments, &[]).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, hint), "{arguments}");
+        assert_eq!(error.exit_code(), 2);
+    }
+}
+
+#[test]
+fn namespace_and_client_configuration_come_from_the_environment() {
+    let options = read("", &["SYSTEM_NAMESPACE=karpenter", "KUBECONFIG=/k"]).unwrap();
+    assert_eq!(
+        (options.system_namespace.as_str(), options.leader_election_namespace.as_str()),
+        ("karpenter", "karpenter")
+    );
+    assert_eq!(options.kubeconfig.as_deref(), Some("/k"));
+    let apart = read("--leader-election-namespace apart", &["SYSTEM_NAMESPACE=karpenter"]).unwrap();
+    assert_eq!((apart.system_namespace.as_str(), apart.leader_election_namespace.as_str()), ("karpenter", "apart"));
+    assert_eq!(read("", &["SYSTEM_NAMESPACE=", "KUBECONFIG="]).unwrap(), read("", &[]).unwrap());
+}
+
+/// CFG-01: a provider's own flags are read like the common ones.
+#[test]
+fn provider_flags_are_read() {
+    let path = |arguments, environment: &[&str]| {
+        read(arguments, environment).unwrap().provider_setting("instance-types-file-path").map(ToOwned::to_owned)
+    };
+    assert_eq!(path("", &[]).as_deref(), Some(""));
+    assert_eq!(path("", &["INSTANCE_TYPES_FILE_PATH=/a"]).as_deref(), Some("/a"));
+    assert_eq!(path("--instance-types-file-path /b", &["INSTANCE_TYPES_FILE_PATH=/a"]).as_deref(), Some("/b"));
+    assert_eq!(read("", &[]).unwrap().provider_setting("region"), None);
+}
+
+#[test]
+fn help_lists_every_flag_with_its_variable_and_default() {
+    for arguments in ["--help", "-help", "-h"] {
+        let error = read(arguments, &[]).unwrap_err();
+        assert_eq!(error.exit_code(), 0);
+        let OptionsError::Information { text } = error else { panic!("{error:?}") };
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for flag in COMMON_FLAGS.iter().chain(PROGRAM.provider_flags) {
+            let default = if flag.default.is_empty() { "\"\"" } else { flag.default };
+            for part in [
+                format!("--{} <VALUE>", flag.name),
+                format!("{} [env: {}] [default: {default}]", flag.help, flag.environment),
+                format!("{}:", flag.heading),
+            ] {
+                assert!(words.contains(&part), "{part} in {words}");
+            }
+        }
+    }
+}
+
+#[test]
+fn version_is_told() {
+    let error = read("--version", &[]).unwrap_err();
+    assert_eq!(error, OptionsError::Information { text: "karpenter-test 1.2.3\n".into() });
+}

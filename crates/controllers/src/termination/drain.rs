@@ -1,0 +1,167 @@
+//! Which pods leave a node now, and which later. Pure.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::labels;
+use api::lower::{Owner, PodFacts};
+use jiff::Timestamp;
+use model::{Effect, PodKey, Taint, first_untolerated};
+
+/// A pod that should have been gone this long ago is not waited for: its kubelet will not answer any more.
+const STUCK_AFTER: Duration = Duration::from_secs(60);
+
+/// What a drain does now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Drain {
+    /// Pods to evict now, with their identity.
+    pub(super) evict: Vec<(PodKey, String)>,
+    /// Pods that are still there and are waited for.
+    pub(super) waiting: usize,
+}
+
+impl Drain {
+    pub(super) fn is_done(&self) -> bool {
+        self.waiting == 0
+    }
+}
+
+/// Pods leave in four waves, each only when the one before is gone: ordinary pods, ordinary daemons, critical pods,
+/// critical daemons. Pods whose time is up leave at once, whatever their wave.
+pub(super) fn plan(pods: &[Arc<PodFacts>], deadline: Option<Timestamp>, now: Timestamp) -> Drain {
+    let waited: Vec<&Arc<PodFacts>> = pods.iter().filter(|pod| is_waited_for(pod, now)).collect();
+    let first_wave = waited.iter().map(|pod| wave(pod)).min();
+    let is_due = |pod: &&&Arc<PodFacts>| {
+        let forced = forced_grace(pod, deadline, now).is_some();
+        let in_wave = Some(wave(pod)) == first_wave;
+        forced || (in_wave && pod.deletion.is_none() && !pod.protection.is_active(now))
+    };
+    let evict = waited.iter().filter(is_due).map(|pod| (pod.key.clone(), pod.uid.to_string())).collect();
+    Drain { evict, waiting: waited.len() }
+}
+
+fn wave(pod: &PodFacts) -> (bool, bool) {
+    (pod.is_critical, pod.owner == Owner::DaemonSet)
+}
+
+fn is_waited_for(pod: &PodFacts, now: Timestamp) -> bool {
+    let disrupted = [Taint::new(labels::DISRUPTED_TAINT, "", Effect::NoSchedule)];
+    let stays = first_untolerated(&disrupted, &pod.class.tolerations).is_none();
+    let stuck = pod.deletion.is_some_and(|gone_by| seconds_between(gone_by, now) > STUCK_AFTER.as_secs_f64());
+    !pod.is_terminal && !stays && pod.owner != Owner::Node && !stuck
+}
+
+/// The grace a pod still gets when the node's deadline no longer allows its own; nothing while it does.
+pub(super) fn forced_grace(pod: &PodFacts, deadline: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
+    let deadline = deadline?;
+    let left = seconds_between(now, deadline);
+    let is_due = match pod.deletion {
+        Some(gone_by) => gone_by > deadline,
+        None => left < pod.grace.as_secs_f64(),
+    };
+    is_due.then(|| Duration::from_secs_f64(left.max(1.0)))
+}
+
+fn seconds_between(from: Timestamp, to: Timestamp) -> f64 {
+    to.duration_since(from).as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Vocabulary;
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// Reads `web`, `agent daemon`, `dns critical`, `held protected`, `going deleted@5`, `old terminal`,
+    /// `tolerant tolerates`, `proxy static`, `slow grace=40`.
+    fn pod(line: &str) -> Arc<PodFacts> {
+        let mut words = line.split(' ');
+        let name = words.next().unwrap();
+        let mut pod = json!({
+            "metadata": {"name": name, "namespace": "default", "uid": name, "annotations": {}},
+            "spec": {"nodeName": "n", "containers": []}, "status": {"phase": "Running"},
+        });
+        for word in words {
+            let owner =
+                |version: &str, kind: &str| json!([{"apiVersion": version, "kind": kind, "name": "o", "uid": "o"}]);
+            match word.split_once(['@', '=']).unwrap_or((word, "")) {
+                ("daemon", _) => pod["metadata"]["ownerReferences"] = owner("apps/v1", "DaemonSet"),
+                ("static", _) => pod["metadata"]["ownerReferences"] = owner("v1", "Node"),
+                ("critical", _) => pod["spec"]["priorityClassName"] = json!("system-cluster-critical"),
+                ("protected", _) => pod["metadata"]["annotations"] = json!({"karpenter.sh/do-not-disrupt": "true"}),
+                ("terminal", _) => pod["status"]["phase"] = json!("Succeeded"),
+                ("tolerates", _) => pod["spec"]["tolerations"] = json!([{"operator": "Exists"}]),
+                ("deleted", second) => {
+                    pod["metadata"]["deletionTimestamp"] = json!(at(second.parse().unwrap()).to_string());
+                }
+                ("grace", seconds) => {
+                    pod["spec"]["terminationGracePeriodSeconds"] = json!(seconds.parse::<i64>().unwrap());
+                }
+                (other, _) => panic!("unknown word `{other}`"),
+            }
+        }
+        Arc::new(PodFacts::lower(&serde_json::from_value(pod).unwrap(), &Vocabulary::core()).unwrap())
+    }
+
+    fn check(pods: &[&str], deadline: Option<i64>, now: i64) -> String {
+        let pods: Vec<_> = pods.iter().map(|line| pod(line)).collect();
+        let drain = plan(&pods, deadline.map(at), at(now));
+        let names: Vec<String> = drain.evict.iter().map(|(key, _)| key.name.to_string()).collect();
+        format!("{} of {}", names.join(" "), drain.waiting)
+    }
+
+    /// TERM-03: four waves, one after the other.
+    #[test]
+    fn waves_leave_one_after_the_other() {
+        let all = ["web", "agent daemon", "dns critical", "net critical daemon"];
+        assert_eq!(check(&all, None, 0), "web of 4");
+        assert_eq!(check(&all[1..], None, 0), "agent of 3");
+        assert_eq!(check(&all[2..], None, 0), "dns of 2");
+        assert_eq!(check(&all[3..], None, 0), "net of 1");
+        assert_eq!(check(&["going deleted@5", "dns critical"], None, 0), " of 2", "the first wave is not gone yet");
+    }
+
+    /// TERM-04, TERM-05, TERM-06, TERM-11: who is waited for, and who is not.
+    #[test]
+    fn some_pods_are_not_waited_for() {
+        let table = [
+            ("tolerant tolerates", " of 0"),
+            ("proxy static", " of 0"),
+            ("old terminal", " of 0"),
+            ("held protected", " of 1"),
+            ("going deleted@70", " of 1"),
+            ("stuck deleted@5", " of 0"),
+        ];
+        for (line, expected) in table {
+            assert_eq!(check(&[line], None, 100), expected, "{line}");
+        }
+    }
+
+    /// TERM-13, TERM-14, TERM-15: a deadline leaves each pod its own grace, then bypasses waves and protection.
+    #[test]
+    fn a_deadline_forces_pods_out_in_time() {
+        let table = [
+            ("web grace=30", 69, "web of 1"),
+            ("held protected grace=30", 69, " of 1"),
+            ("held protected grace=30", 71, "held of 1"),
+            ("dns critical grace=40", 61, "dns of 1"),
+            ("late deleted@150", 50, "late of 1"),
+            ("early deleted@90", 50, " of 1"),
+        ];
+        for (line, now, expected) in table {
+            assert_eq!(check(&[line], Some(100), now), expected, "{line} at {now}");
+        }
+    }
+
+    /// TERM-16
+    #[test]
+    fn forced_grace_is_at_least_a_second() {
+        let grace = |now| forced_grace(&pod("web grace=30"), Some(at(100)), at(now)).map(|grace| grace.as_secs());
+        assert_eq!([grace(50), grace(80), grace(100), grace(500)], [None, Some(20), Some(1), Some(1)]);
+    }
+}

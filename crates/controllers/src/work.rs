@@ -1,0 +1,112 @@
+//! What there is to do, and how it went.
+
+use std::time::Duration;
+
+use model::{ClaimName, NodeName, PodKey, PoolName};
+
+use state::Wake;
+
+use crate::write::WriteError;
+
+/// What the hub is told between two rounds.
+#[derive(Clone, Debug)]
+pub(crate) enum Signal {
+    /// The state says that something should be looked at.
+    Woken(Wake),
+    /// A reconciler asks for work on another key.
+    Wanted(Work),
+}
+
+/// One thing to look at. Work on one key never runs twice at once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Work {
+    /// Find places for waiting pods.
+    Provision,
+    /// Look for nodes that are no longer needed.
+    Disrupt,
+    /// Look for claims whose instance is gone.
+    Collect,
+    /// Bring a claim forward, or to its end.
+    Claim(ClaimName),
+    /// Bring a node to its end.
+    Node(NodeName),
+    /// Judge a pool and count its nodes.
+    Pool(PoolName),
+    /// Evict a pod from a node that is going.
+    Evict(PodKey, String),
+}
+
+impl Work {
+    /// The name in logs and metrics.
+    pub(crate) fn controller(&self) -> &'static str {
+        match self {
+            Self::Provision => "provisioner",
+            Self::Disrupt => "disruption",
+            Self::Collect => "nodeclaim.garbagecollection",
+            Self::Claim(_) => "nodeclaim.lifecycle",
+            Self::Node(_) => "node.termination",
+            Self::Pool(_) => "nodepool.readiness",
+            Self::Evict(..) => "eviction-queue",
+        }
+    }
+
+    /// How long to wait after the given number of failures in a row.
+    pub(crate) fn back_off(&self, failures: u32) -> Duration {
+        let (first, most) = match self {
+            Self::Evict(..) | Self::Node(_) => (Duration::from_millis(100), Duration::from_secs(10)),
+            _ => (Duration::from_secs(1), Duration::from_secs(60)),
+        };
+        first.saturating_mul(1_u32 << failures.saturating_sub(1).min(16)).min(most)
+    }
+}
+
+/// When to look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// When something changes.
+    OnChange,
+    /// After this long, or when something changes.
+    After(Duration),
+    /// Soon, after a pause that grows with each try.
+    BackOff,
+}
+
+impl Next {
+    /// The sooner of two.
+    pub(crate) fn sooner(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::BackOff, _) | (_, Self::BackOff) => Self::BackOff,
+            (Self::OnChange, other) => other,
+            (own, Self::OnChange) => own,
+            (Self::After(own), Self::After(other)) => Self::After(own.min(other)),
+        }
+    }
+}
+
+/// Why a pass over one key failed. It is tried again with back-off.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorkError {
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error(transparent)]
+    Cloud(#[from] cloud::CloudError),
+    #[error("launch failed: {0}")]
+    Launch(#[from] cloud::LaunchError),
+    #[error("the solve did not finish")]
+    Unsolved,
+    #[error("the pass ended in a panic, which is a bug")]
+    Panicked,
+}
+
+pub(crate) type Outcome = Result<Next, WorkError>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn back_off_doubles_up_to_its_bound() {
+        let seconds: Vec<u64> = [1, 2, 3, 7, 40].map(|n| Work::Provision.back_off(n).as_secs()).to_vec();
+        assert_eq!(seconds, [1, 2, 4, 60, 60]);
+    }
+}

@@ -1,0 +1,183 @@
+//! Effects: everything that changes the cluster, one thin function each.
+//!
+//! Writes are JSON merge patches that say only what changes. Those that replace a list carry the resource version
+//! they were computed from, so that nobody's write is lost; a conflict is tried again from the newer object.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::lower::{NodeFacts, PodFacts};
+use api::{NodeClaim, NodePool};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{Api, DeleteParams, EvictParams, Patch, PatchParams, PostParams, Preconditions};
+use model::{ClaimName, NodeName, PodKey, PoolName};
+use serde_json::Value;
+use state::{Key, Object};
+
+use crate::context::Context;
+
+/// A write that did not happen.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WriteError {
+    /// Somebody else wrote first.
+    #[error("{attempt}: the object has changed meanwhile")]
+    Conflict { attempt: &'static str },
+    /// The object is gone.
+    #[error("{attempt}: the object is gone")]
+    NotFound { attempt: &'static str },
+    /// The API server refused or did not answer.
+    #[error("{attempt}: {source}")]
+    Failed { attempt: &'static str, source: Box<kube::Error> },
+}
+
+impl WriteError {
+    fn from(attempt: &'static str, error: kube::Error) -> Self {
+        match &error {
+            kube::Error::Api(status) if status.code == 409 && status.reason == "Conflict" => Self::Conflict { attempt },
+            kube::Error::Api(status) if status.code == 404 => Self::NotFound { attempt },
+            _ => Self::Failed { attempt, source: Box::new(error) },
+        }
+    }
+}
+
+type Written<T> = Result<T, WriteError>;
+
+/// A deletion of something that is gone already has succeeded.
+fn gone_is_fine<T>(result: Result<T, WriteError>) -> Written<()> {
+    match result {
+        Ok(_) | Err(WriteError::NotFound { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn of_uid(uid: &str) -> DeleteParams {
+    let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+    DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() }
+}
+
+/// Creates a claim; its name is drawn by the API server.
+pub(crate) async fn create_claim(context: &Context, claim: &NodeClaim) -> Written<Arc<NodeClaim>> {
+    let api: Api<NodeClaim> = Api::all(context.client.clone());
+    let created = api.create(&PostParams::default(), claim).await;
+    let created = Arc::new(created.map_err(|error| WriteError::from("create nodeclaim", error))?);
+    Ok(created)
+}
+
+/// Changes a claim's metadata.
+pub(crate) async fn patch_claim(context: &Context, name: &ClaimName, patch: &Value) -> Written<Arc<NodeClaim>> {
+    let api: Api<NodeClaim> = Api::all(context.client.clone());
+    let patched = api.patch(name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
+    let claim = Arc::new(patched.map_err(|error| WriteError::from("patch nodeclaim", error))?);
+    // The answer to the patch that takes the last finalizer away describes an object that is gone.
+    let is_gone =
+        claim.metadata.deletion_timestamp.is_some() && claim.metadata.finalizers.as_ref().is_none_or(Vec::is_empty);
+    if is_gone {
+        context.remove(&Key::Claim(name.clone()));
+    } else {
+        context.apply(Object::Claim(Arc::clone(&claim)));
+    }
+    Ok(claim)
+}
+
+/// Changes a claim's status.
+pub(crate) async fn patch_claim_status(context: &Context, name: &ClaimName, patch: &Value) -> Written<Arc<NodeClaim>> {
+    let api: Api<NodeClaim> = Api::all(context.client.clone());
+    let patched = api.patch_status(name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
+    let claim = Arc::new(patched.map_err(|error| WriteError::from("patch nodeclaim status", error))?);
+    context.apply(Object::Claim(Arc::clone(&claim)));
+    Ok(claim)
+}
+
+/// Asks for a claim's end.
+pub(crate) async fn delete_claim(context: &Context, claim: &NodeClaim) -> Written<()> {
+    let api: Api<NodeClaim> = Api::all(context.client.clone());
+    let name = claim.metadata.name.as_deref().unwrap_or_default();
+    let uid = claim.metadata.uid.as_deref().unwrap_or_default();
+    let deleted = api.delete(name, &of_uid(uid)).await;
+    gone_is_fine(deleted.map_err(|error| WriteError::from("delete nodeclaim", error)))
+}
+
+/// Changes a node.
+pub(crate) async fn patch_node(context: &Context, name: &NodeName, patch: &Value) -> Written<()> {
+    let api: Api<Node> = Api::all(context.client.clone());
+    let patched = api.patch(name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
+    let node = patched.map_err(|error| WriteError::from("patch node", error))?;
+    let is_gone =
+        node.metadata.deletion_timestamp.is_some() && node.metadata.finalizers.as_ref().is_none_or(Vec::is_empty);
+    match NodeFacts::lower(&node) {
+        Some(_) if is_gone => context.remove(&Key::Node(name.clone())),
+        Some(facts) => context.apply(Object::Node(Arc::new(facts))),
+        None => {}
+    }
+    Ok(())
+}
+
+/// Asks for a node's end.
+pub(crate) async fn delete_node(context: &Context, node: &NodeFacts) -> Written<()> {
+    let api: Api<Node> = Api::all(context.client.clone());
+    let deleted = api.delete(node.name.as_str(), &of_uid(&node.uid)).await;
+    gone_is_fine(deleted.map_err(|error| WriteError::from("delete node", error)))
+}
+
+/// Changes a pool's metadata.
+pub(crate) async fn patch_pool(context: &Context, name: &PoolName, patch: &Value) -> Written<()> {
+    let api: Api<NodePool> = Api::all(context.client.clone());
+    let patched = api.patch(name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
+    let pool = patched.map_err(|error| WriteError::from("patch nodepool", error))?;
+    context.apply(Object::Pool(Arc::new(pool)));
+    Ok(())
+}
+
+/// Changes a pool's status.
+pub(crate) async fn patch_pool_status(context: &Context, name: &PoolName, patch: &Value) -> Written<()> {
+    let api: Api<NodePool> = Api::all(context.client.clone());
+    let patched = api.patch_status(name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
+    let pool = patched.map_err(|error| WriteError::from("patch nodepool status", error))?;
+    context.apply(Object::Pool(Arc::new(pool)));
+    Ok(())
+}
+
+/// What the eviction API answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Evicted {
+    /// The pod is going.
+    Accepted,
+    /// The pod, or this incarnation of it, is gone.
+    Gone,
+    /// A disruption budget holds it back for now.
+    HeldBack { message: String },
+}
+
+/// Asks the API server to evict a pod, and no later pod of the same name.
+pub(crate) async fn evict(context: &Context, pod: &PodFacts) -> Written<Evicted> {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &pod.key.namespace);
+    let parameters = EvictParams { delete_options: Some(of_uid(&pod.uid)), post_options: PostParams::default() };
+    let answer = api.evict(&pod.key.name, &parameters).await;
+    let code = match &answer {
+        Ok(_) => 201,
+        Err(kube::Error::Api(status)) => status.code,
+        Err(_) => 0,
+    };
+    context.metrics.eviction_answered(code);
+    match answer {
+        Ok(_) => Ok(Evicted::Accepted),
+        Err(kube::Error::Api(status)) => match status.code {
+            404 | 409 => Ok(Evicted::Gone),
+            429 => Ok(Evicted::HeldBack { message: "evicting pod violates a PDB".to_owned() }),
+            500 if status.message.contains("more than one PodDisruptionBudget") => {
+                Ok(Evicted::HeldBack { message: "eviction does not support multiple PDBs".to_owned() })
+            }
+            _ => Err(WriteError::from("evict pod", kube::Error::Api(status))),
+        },
+        Err(error) => Err(WriteError::from("evict pod", error)),
+    }
+}
+
+/// Ends a pod regardless of budgets, because its node's time is up.
+pub(crate) async fn delete_pod(context: &Context, key: &PodKey, uid: &str, grace: Duration) -> Written<()> {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &key.namespace);
+    let mut parameters = of_uid(uid);
+    parameters.grace_period_seconds = Some(u32::try_from(grace.as_secs()).unwrap_or(u32::MAX));
+    let deleted = api.delete(&key.name, &parameters).await;
+    gone_is_fine(deleted.map_err(|error| WriteError::from("delete pod", error)))
+}

@@ -1,0 +1,465 @@
+//! Placement, one rule per scenario.
+
+use expect_test::expect;
+use model::TypeName;
+use planner::{PlaceConfig, place};
+
+use crate::scenario::{Scenario, check, planned};
+
+/// The cheapest node for all pods, listed with every dearer type that would hold them as well.
+#[test]
+fn equal_pods_share_the_cheapest_node_that_holds_them() {
+    check(
+        "type m.large  cpu=2 mem=8Gi  a:0.10 b:0.10
+         type m.xlarge cpu=4 mem=16Gi a:0.20 b:0.20
+         pool default
+         pod  web*3 cpu=1",
+        expect!["default m.xlarge a|b $0.2: web-0 web-1 web-2"],
+    );
+}
+
+/// Price decides the size: three small nodes and one large one cost the same, so fewer nodes win; a discount on small
+/// nodes turns that round.
+#[test]
+fn size_follows_price_and_equal_prices_prefer_fewer_nodes() {
+    check(
+        "type m.large   cpu=2 mem=8Gi  a:0.10
+         type m.2xlarge cpu=8 mem=32Gi a:0.40
+         pool default
+         pod  web*8 cpu=1",
+        expect!["default m.2xlarge a $0.4: web-0 web-1 web-2 web-3 web-4 web-5 web-6 web-7"],
+    );
+    check(
+        "type m.large   cpu=2 mem=8Gi  a:0.08
+         type m.2xlarge cpu=8 mem=32Gi a:0.40
+         pool default
+         pod  web*8 cpu=1",
+        expect![[r#"
+            default m.large|m.2xlarge a $0.08: web-0 web-1
+            default m.large|m.2xlarge a $0.08: web-2 web-3
+            default m.large|m.2xlarge a $0.08: web-4 web-5
+            default m.large|m.2xlarge a $0.08: web-6 web-7"#]],
+    );
+}
+
+/// Full nodes of the best size, and a smaller one for the rest.
+#[test]
+fn the_rest_gets_a_node_of_its_own_size() {
+    check(
+        "type m.large   cpu=2 mem=8Gi  a:0.10
+         type m.2xlarge cpu=8 mem=32Gi a:0.40
+         pool default
+         pod  web*10 cpu=1",
+        expect![[r#"
+            default m.2xlarge a $0.4: web-0 web-1 web-2 web-3 web-4 web-5 web-6 web-7
+            default m.large|m.2xlarge a $0.1: web-8 web-9"#]],
+    );
+}
+
+/// PROV-13. DIFFERS: priority comes before size, so that when a limit binds it is the unimportant pods that wait.
+#[test]
+fn important_pods_come_first_then_large_ones() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool default limit.cpu=2
+         pod  big   cpu=2
+         pod  vital cpu=1 priority=1000",
+        expect![[r#"
+            default m.large a $0.1: vital
+            nowhere: big
+              nodepool "default": all available instance types exceed limits for nodepool, cpu: 2 wanted, 0 there; raise spec.limits or free capacity"#]],
+    );
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool default limit.cpu=2
+         pod  small  cpu=1500m mem=1Gi
+         pod  hungry cpu=1500m mem=4Gi
+         pod  tiny   cpu=1 mem=8Gi",
+        expect![[r#"
+            default m.large a $0.1: hungry
+            nowhere: small
+              nodepool "default": all available instance types exceed limits for nodepool, cpu: 2 wanted, 0 there; raise spec.limits or free capacity
+            nowhere: tiny
+              nodepool "default": all available instance types exceed limits for nodepool, cpu: 2 wanted, 0 there; raise spec.limits or free capacity"#]],
+    );
+}
+
+/// PROV-15: what is there, then what this plan makes anyway, then something new.
+#[test]
+fn existing_nodes_come_before_planned_ones_and_those_before_new_ones() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool default
+         node n1 cpu=2 used.cpu=1500m
+         pod  web*2 cpu=1500m
+         pod  tiny*3 cpu=500m",
+        expect![[r#"
+            default m.large a $0.1: web-0 tiny-1
+            default m.large a $0.1: web-1 tiny-2
+            node/n1: tiny-0"#]],
+    );
+}
+
+/// PROV-15: room on a planned claim costs nothing, even when a heavier pool would make a new one.
+#[test]
+fn free_room_on_planned_claims_is_used_whatever_their_pool() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool heavy weight=10
+         pool light
+         pod  first  cpu=1 select=pool=light
+         pod  second cpu=500m",
+        expect!["light m.large a $0.1: first second"],
+    );
+}
+
+/// PROV-16: usable nodes before joining ones before promised ones, each by name.
+#[test]
+fn places_are_filled_by_stage_and_name() {
+    check(
+        "claim   a cpu=1
+         joining b cpu=1
+         node    d cpu=1
+         node    c cpu=1
+         pod     web*5 cpu=1",
+        expect![[r#"
+            node/c: web-0
+            node/d: web-1
+            node/b: web-2
+            nodeclaim/a: web-3
+            nowhere: web-4"#]],
+    );
+}
+
+/// PROV-17: a node without a pool is as good as any.
+#[test]
+fn foreign_nodes_take_pods() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool default
+         node foreign cpu=2
+         pod  web*3 cpu=1",
+        expect![[r#"
+            default m.large a $0.1: web-2
+            node/foreign: web-0 web-1"#]],
+    );
+}
+
+/// PROV-18: weight, then the alphabetically last name.
+#[test]
+fn heavier_pools_win_and_equal_weights_go_by_name_backwards() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool alpha
+         pool omega
+         pod  web cpu=1",
+        expect!["omega m.large a $0.1: web"],
+    );
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool alpha weight=10
+         pool omega
+         pod  web cpu=1",
+        expect!["alpha m.large a $0.1: web"],
+    );
+}
+
+/// A pool that is full hands the rest to the next one.
+#[test]
+fn what_a_heavier_pool_cannot_take_goes_to_the_next() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool first weight=10 limit.cpu=2
+         pool second
+         pod  web*3 cpu=1",
+        expect![[r#"
+            first m.large a $0.1: web-0 web-1
+            second m.large a $0.1: web-2"#]],
+    );
+}
+
+/// Taints of pools and nodes keep pods away that do not tolerate them.
+#[test]
+fn taints_need_tolerations() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool gpu taint=gpu=yes:NoSchedule
+         node n1 cpu=2 taint=gpu=yes:NoExecute
+         pod  plain cpu=1
+         pod  trained*3 cpu=1 tolerate=gpu",
+        expect![[r#"
+            gpu m.large a $0.1: trained-2
+            node/n1: trained-0 trained-1
+            nowhere: plain
+              nodepool "gpu": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool"#]],
+    );
+}
+
+/// A `PreferNoSchedule` taint is respected as long as there is another way, and no longer.
+#[test]
+fn soft_taints_give_way_last() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool soft weight=10 taint=soft=yes:PreferNoSchedule
+         pool plain limit.cpu=2
+         pod  web*3 cpu=1",
+        expect![[r#"
+            plain m.large a $0.1: web-0 web-1
+            soft m.large a $0.1: web-2"#]],
+    );
+}
+
+/// PROV-61: pods that cannot share a node do not.
+#[test]
+fn architectures_systems_and_zones_split() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10 b:0.10
+         type a.large cpu=2 mem=8Gi arch=arm64 a:0.08 b:0.08
+         type w.large cpu=2 mem=8Gi os=windows a:0.20
+         pool default
+         pod  amd cpu=500m select=arch=amd64 select=os=linux
+         pod  arm cpu=500m select=arch=arm64
+         pod  win cpu=500m select=os=windows
+         pod  amd-a cpu=400m select=arch=amd64 select=os=linux select=zone=a
+         pod  amd-b cpu=400m select=arch=amd64 select=os=linux select=zone=b",
+        expect![[r#"
+            default m.large a $0.1: amd amd-a
+            default a.large a|b $0.08: arm
+            default w.large a $0.2: win
+            default m.large b $0.1: amd-b"#]],
+    );
+}
+
+/// REQ-12: the first alternative that can be had.
+#[test]
+fn alternatives_are_tried_in_order() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.20 b:0.10
+         pool default
+         pod  web cpu=1 affinity=zone:In:a or=zone:In:b
+         pod  api cpu=2 affinity=zone:In:c or=zone:In:b",
+        expect![[r#"
+            default m.large b $0.1: api
+            default m.large a $0.2: web"#]],
+    );
+}
+
+/// REQ-13: the heaviest wish first, then the next, then none.
+#[test]
+fn wishes_are_granted_by_weight() {
+    let table = [
+        ("prefer=1:zone:In:b prefer=50:zone:In:c", "default m.large c $0.3: web"),
+        ("prefer=1:zone:In:b prefer=50:zone:In:x", "default m.large b $0.2: web"),
+        ("prefer=1:zone:In:y prefer=50:zone:In:x", "default m.large a|b|c $0.1: web"),
+    ];
+    for (wishes, expected) in table {
+        let text = format!("type m.large cpu=2 mem=8Gi a:0.10 b:0.20 c:0.30\npool default\npod web cpu=1 {wishes}");
+        assert_eq!(planned(&text), expected, "{wishes}");
+    }
+}
+
+/// A wish against the pod's own requirement is dropped, not taken for "no such label".
+#[test]
+fn a_wish_that_contradicts_a_requirement_is_dropped() {
+    check(
+        "show requirements
+         type m.large cpu=2 mem=8Gi a:0.10
+         pool plain weight=10
+         pool web label=team=web
+         pod  web cpu=1 select=team=web prefer=50:team:In:db",
+        expect![[r#"
+            web m.large a $0.1: web
+              requirements karpenter.sh/nodepool In [web], team In [web]"#]],
+    );
+}
+
+/// A promised node is not pinned yet: the first pod that needs a zone decides it for the others.
+#[test]
+fn pods_narrow_a_promised_place() {
+    check(
+        "claim c1 cpu=4 require=zone:In:a|b
+         pod   first  cpu=2 select=zone=b
+         pod   second cpu=1 select=zone=a
+         pod   third  cpu=1 select=zone=b",
+        expect![[r#"
+            nodeclaim/c1: first third
+            nowhere: second"#]],
+    );
+}
+
+/// Claims carry what pool and pods demand together; pods that share a claim narrow it.
+#[test]
+fn claims_carry_the_demands_of_their_pods() {
+    check(
+        "show requirements
+         type m.large cpu=2 mem=8Gi a:0.10 b:0.10
+         pool default require=zone:In:a|b label=team=web
+         pod  web cpu=1 affinity=zone:NotIn:a
+         pod  api cpu=500m select=karpenter.sh/initialized=true",
+        expect![[r#"
+            default m.large b $0.1: web api
+              requirements karpenter.sh/nodepool In [default], team In [web], topology.kubernetes.io/zone In [b]"#]],
+    );
+}
+
+/// Claims of this plan grow when that costs no more than another node.
+#[test]
+fn planned_claims_grow_when_that_is_not_dearer() {
+    check(
+        "type m.large  cpu=2 mem=8Gi  a:0.10
+         type m.xlarge cpu=4 mem=16Gi a:0.20
+         pool default
+         pod  web cpu=2
+         pod  api cpu=1",
+        expect!["default m.xlarge a $0.2: web api"],
+    );
+    check(
+        "type m.large  cpu=2 mem=8Gi  a:0.10
+         type m.xlarge cpu=4 mem=16Gi a:0.30
+         pool default
+         pod  web cpu=2
+         pod  api cpu=1",
+        expect![[r#"
+            default m.large|m.xlarge a $0.1: web
+            default m.large|m.xlarge a $0.1: api"#]],
+    );
+}
+
+/// Weights come before prices, for claims that grow as for new ones.
+#[test]
+fn claims_of_heavier_pools_grow_first_and_of_lighter_ones_never() {
+    check(
+        "type m.large  cpu=2 mem=8Gi  a:0.10
+         type m.xlarge cpu=4 mem=16Gi a:0.11
+         pool heavy weight=10
+         pool light
+         pod  first  cpu=2 select=pool=light
+         pod  second cpu=1",
+        expect![[r#"
+            light m.large|m.xlarge a $0.1: first
+            heavy m.large|m.xlarge a $0.1: second"#]],
+    );
+    check(
+        "type m.large  cpu=2 mem=8Gi  a:0.10
+         type m.xlarge cpu=4 mem=16Gi a:0.50
+         pool heavy weight=10 limit.nodes=1
+         pool light
+         pod  first  cpu=2
+         pod  second cpu=1",
+        expect!["heavy m.xlarge a $0.5: first second"],
+    );
+}
+
+/// Spot and on-demand offerings of one type are told apart by their capacity type.
+#[test]
+fn spot_is_used_where_it_is_allowed() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10 spot:a:0.03 !spot:b:0.01
+         pool default
+         pod  web  cpu=2
+         pod  safe cpu=2 select=capacity=on-demand",
+        expect![[r#"
+            default m.large a $0.03: web
+            default m.large a $0.1: safe"#]],
+    );
+}
+
+/// Every reason of every pool, in the order in which pools are tried.
+#[test]
+fn refusals_name_the_first_reason_of_each_pool() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10 !b:0.10
+         type m.xlarge cpu=4 mem=16Gi a:0.20 !b:0.20
+         pool g-tainted taint=gpu=yes:NoSchedule
+         pool f-plain
+         pool e-zone require=zone:In:a
+         pool d-limited limit.cpu=1
+         pool c-arm require=arch:In:arm64
+         pod  huge cpu=5
+         pod  there cpu=1 select=zone=b
+         pod  arm cpu=1 select=arch=arm64
+         pod  custom cpu=1 select=team=web
+         pod  limited cpu=1 select=pool=d-limited",
+        expect![[r#"
+            nowhere: huge
+              nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
+              nodepool "f-plain": no instance type has enough resources, cpu: 5 wanted, 4 there
+              nodepool "e-zone": no instance type has enough resources, cpu: 5 wanted, 4 there
+              nodepool "d-limited": no instance type has enough resources, cpu: 5 wanted, 4 there
+              nodepool "c-arm": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
+            nowhere: limited
+              nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
+              nodepool "f-plain": incompatible requirements, key karpenter.sh/nodepool, karpenter.sh/nodepool In [d-limited] not in karpenter.sh/nodepool In [f-plain]
+              nodepool "e-zone": incompatible requirements, key karpenter.sh/nodepool, karpenter.sh/nodepool In [d-limited] not in karpenter.sh/nodepool In [e-zone]
+              nodepool "d-limited": all available instance types exceed limits for nodepool, cpu: 2 wanted, 1 there; raise spec.limits or free capacity
+              nodepool "c-arm": incompatible requirements, key karpenter.sh/nodepool, karpenter.sh/nodepool In [d-limited] not in karpenter.sh/nodepool In [c-arm]
+            nowhere: arm
+              nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
+              nodepool "f-plain": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
+              nodepool "e-zone": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
+              nodepool "d-limited": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
+              nodepool "c-arm": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
+            nowhere: custom
+              nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
+              nodepool "f-plain": incompatible requirements, label "team" does not have known values
+              nodepool "e-zone": incompatible requirements, label "team" does not have known values
+              nodepool "d-limited": incompatible requirements, label "team" does not have known values
+              nodepool "c-arm": incompatible requirements, label "team" does not have known values
+            nowhere: there
+              nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
+              nodepool "f-plain": no instance type has an available offering in the allowed zones and capacity types
+              nodepool "e-zone": incompatible requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [b] not in topology.kubernetes.io/zone In [a]
+              nodepool "d-limited": no instance type has an available offering in the allowed zones and capacity types
+              nodepool "c-arm": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
+            barren nodepool "c-arm": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]"#]],
+    );
+}
+
+/// Rules that are not planned yet are refused by every pool, not ignored.
+#[test]
+fn unplanned_rules_are_refused() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool default
+         pool other
+         node n1 cpu=4
+         pod  web cpu=1 rule=spread rule=hostport",
+        expect![[r#"
+            nowhere: web
+              nodepool "other": the pod has a topology spread constraint with whenUnsatisfiable DoNotSchedule and a host port, which this version does not plan yet
+              nodepool "default": the pod has a topology spread constraint with whenUnsatisfiable DoNotSchedule and a host port, which this version does not plan yet"#]],
+    );
+    check("pod web cpu=1 rule=spread", expect!["nowhere: web"]);
+}
+
+/// Without pools there is nobody to refuse, but existing places still serve.
+#[test]
+fn a_cluster_without_pools_uses_what_is_there() {
+    check(
+        "node n1 cpu=1
+         pod  web*2 cpu=1",
+        expect![[r#"
+            node/n1: web-0
+            nowhere: web-1"#]],
+    );
+}
+
+/// PROV-45: types by price, then by name, and no more than the bound.
+#[test]
+fn types_are_listed_by_price_up_to_the_bound() {
+    check(
+        "type d cpu=2 mem=8Gi a:0.10
+         type c cpu=2 mem=8Gi a:0.30 spot:a:0.10
+         type b cpu=2 mem=8Gi a:0.20
+         type a cpu=2 mem=8Gi a:0.40
+         pool default
+         pod  web cpu=1",
+        expect!["default c|d|b|a a $0.1: web"],
+    );
+    let types = (0..700).map(|index| format!("type t{index:03} cpu=2 mem=8Gi a:{}\n", 1000 - index));
+    let text = format!("{}pool default\npod web cpu=1", types.collect::<String>());
+    let scenario = Scenario::parse(&text);
+    let plan = place(&scenario.snapshot, &PlaceConfig::default());
+    let listed: Vec<&str> = plan.claims[0].types.iter().map(TypeName::as_str).collect();
+    assert_eq!((listed.len(), listed.first(), listed.last()), (600, Some(&"t699"), Some(&"t100")));
+}

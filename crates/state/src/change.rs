@@ -1,0 +1,115 @@
+//! What changes, and whom it concerns.
+
+use std::sync::Arc;
+
+use api::lower::{BudgetFacts, NodeClassFacts, NodeFacts, PodFacts};
+use api::{NodeClaim, NodePool};
+use model::{ClaimName, Daemon, NodeName, PodKey, PoolName, Text};
+
+/// The kinds of objects that are folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Pods.
+    Pod,
+    /// Nodes.
+    Node,
+    /// NodeClaims.
+    Claim,
+    /// NodePools.
+    Pool,
+    /// NodeClasses of any kind.
+    NodeClass,
+    /// DaemonSets.
+    Daemon,
+    /// PodDisruptionBudgets.
+    Budget,
+}
+
+impl Kind {
+    /// All kinds; the state is complete when each was listed once.
+    pub const ALL: [Self; 7] =
+        [Self::Pod, Self::Node, Self::Claim, Self::Pool, Self::NodeClass, Self::Daemon, Self::Budget];
+}
+
+/// An object as it is now.
+#[derive(Clone, Debug)]
+pub enum Object {
+    /// A pod.
+    Pod(Arc<PodFacts>),
+    /// A node.
+    Node(Arc<NodeFacts>),
+    /// A claim.
+    Claim(Arc<NodeClaim>),
+    /// A pool.
+    Pool(Arc<NodePool>),
+    /// A NodeClass.
+    NodeClass(Arc<NodeClassFacts>),
+    /// A DaemonSet.
+    Daemon(Arc<Daemon>),
+    /// A PodDisruptionBudget.
+    Budget(Arc<BudgetFacts>),
+}
+
+/// The name of an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// A pod.
+    Pod(PodKey),
+    /// A node.
+    Node(NodeName),
+    /// A claim.
+    Claim(ClaimName),
+    /// A pool.
+    Pool(PoolName),
+    /// A NodeClass, by kind and name.
+    NodeClass(String, String),
+    /// A DaemonSet, by `namespace/name`.
+    Daemon(Text),
+    /// A PodDisruptionBudget, by namespace and name.
+    Budget(String, String),
+}
+
+impl Object {
+    /// The object's name; `None` for an object that has none, which the API server never sends.
+    pub fn key(&self) -> Option<Key> {
+        Some(match self {
+            Self::Pod(pod) => Key::Pod(pod.key.clone()),
+            Self::Node(node) => Key::Node(node.name.clone()),
+            Self::Claim(claim) => Key::Claim(ClaimName::new(claim.metadata.name.as_deref()?)),
+            Self::Pool(pool) => Key::Pool(PoolName::new(pool.metadata.name.as_deref()?)),
+            Self::NodeClass(class) => Key::NodeClass(class.kind.clone(), class.name.clone()),
+            Self::Daemon(daemon) => Key::Daemon(daemon.name.clone()),
+            Self::Budget(budget) => Key::Budget(budget.namespace.clone(), budget.name.clone()),
+        })
+    }
+}
+
+impl Key {
+    /// The kind of object that is named.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Pod(_) => Kind::Pod,
+            Self::Node(_) => Kind::Node,
+            Self::Claim(_) => Kind::Claim,
+            Self::Pool(_) => Kind::Pool,
+            Self::NodeClass(..) => Kind::NodeClass,
+            Self::Daemon(_) => Kind::Daemon,
+            Self::Budget(..) => Kind::Budget,
+        }
+    }
+}
+
+/// What should be looked at again after a change.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wake {
+    /// A pod waits for a node.
+    Waiting(PodKey),
+    /// A pod came to, left or changed on this node in a way that restarts its quiet time.
+    PodMoved(NodeName),
+    /// A claim, or something it depends on.
+    Claim(ClaimName),
+    /// A node, or something it depends on.
+    Node(NodeName),
+    /// A pool, or something it depends on.
+    Pool(PoolName),
+}

@@ -1,0 +1,16 @@
+//! The cluster in memory: watch events go in, immutable snapshots come out.
+//!
+//! One writer folds changes with [`Cluster::apply`] and [`Cluster::remove`]; readers take what they need and let go.
+//! Each change answers with what it wakes, because only the state knows which claim belongs to which node.
+//! This crate will never know a client, and holds no policy: it says what is, not what should be.
+
+mod change;
+mod cluster;
+mod demand;
+mod places;
+mod pools;
+mod snapshot;
+mod usage;
+
+pub use change::{Key, Kind, Object, Wake};
+pub use cluster::{Cluster, ManagedKind, Tracked};

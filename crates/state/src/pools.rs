@@ -1,0 +1,96 @@
+//! Pools as the planner sees them, and what their nodes use.
+
+use std::sync::Arc;
+
+use api::{Condition, ConditionStatus, NodeClaim, NodePool, ResourceList, labels, lower};
+use model::{Pool, PoolName, Requirement, Requirements, ResourceName, Resources};
+
+use crate::cluster::{Cluster, pool_name, provider_id};
+
+impl Cluster {
+    /// Pools that may make nodes: ours, ready, not going, not of fixed size, and with something for sale.
+    pub(crate) fn planned_pools(&self) -> Vec<Arc<Pool>> {
+        let usable = self.pools.iter().filter(|(_, pool)| is_usable(pool));
+        usable.filter_map(|(name, pool)| self.planned_pool(name, pool)).map(Arc::new).collect()
+    }
+
+    fn planned_pool(&self, name: &PoolName, pool: &NodePool) -> Option<Pool> {
+        let types = self.types.get(name).filter(|types| !types.is_empty())?;
+        let spec = &pool.spec.template.spec;
+        Some(Pool {
+            name: name.clone(),
+            weight: pool.spec.weight.unwrap_or(0),
+            requirements: template_requirements(name, pool),
+            taints: lower::taints(spec.taints.iter().flatten()),
+            limits: pool.spec.limits.as_ref().map(lower::resources).unwrap_or_default(),
+            in_use: self.claimed_capacity(name),
+            types: Arc::clone(types),
+        })
+    }
+
+    /// What a pool's claims hold or may come to hold. A claim whose machine is not known yet counts as the largest
+    /// it may become, and one that is going counts until it is gone: that is why limits are never overshot.
+    pub fn claimed_capacity(&self, pool: &PoolName) -> Resources {
+        let own = self.claims.values().filter(|claim| pool_name(claim).as_ref() == Some(pool));
+        let mut sum = Resources::none().with(ResourceName::nodes(), 0);
+        for claim in own {
+            sum.add(&self.held_by(claim, pool));
+            sum.add(&Resources::none().with(ResourceName::nodes(), 1));
+        }
+        sum
+    }
+
+    fn held_by(&self, claim: &NodeClaim, pool: &PoolName) -> Resources {
+        let amounts = |list: &ResourceList| lower::resources(list);
+        if provider_id(claim).is_some() {
+            let status = claim.status.as_ref();
+            return status.and_then(|status| status.capacity.as_ref()).map(amounts).unwrap_or_default();
+        }
+        let requirements = lower::requirements(&claim.spec.requirements);
+        let allowed = requirements.get(labels::INSTANCE_TYPE);
+        let mut largest = Resources::none();
+        for kind in self.types.get(pool).into_iter().flat_map(|types| types.iter()) {
+            if allowed.is_some_and(|allowed| allowed.admits(kind.name.as_str())) {
+                largest.raise_to(&kind.capacity);
+            }
+        }
+        largest
+    }
+
+    /// What a pool has running, for its status: claims that have an instance and are not going.
+    pub fn running_capacity(&self, pool: &PoolName) -> Resources {
+        let base = ["cpu", "memory", "pods", "ephemeral-storage", "nodes"];
+        let mut sum: Resources = base.iter().map(|name| (ResourceName::new(*name), 0)).collect();
+        let runs = |claim: &&Arc<NodeClaim>| {
+            pool_name(claim).as_ref() == Some(pool)
+                && claim.metadata.deletion_timestamp.is_none()
+                && provider_id(claim).is_some()
+        };
+        for claim in self.claims.values().filter(runs) {
+            sum.add(&self.held_by(claim, pool));
+            sum.add(&Resources::none().with(ResourceName::nodes(), 1));
+        }
+        sum
+    }
+}
+
+fn is_usable(pool: &NodePool) -> bool {
+    let ready = |condition: &Condition| condition.type_ == "Ready" && condition.status == ConditionStatus::True;
+    let conditions = pool.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let is_ready = conditions.is_some_and(|conditions| conditions.iter().any(ready));
+    is_ready && pool.spec.replicas.is_none() && pool.metadata.deletion_timestamp.is_none()
+}
+
+/// What every node of a pool satisfies: the template's requirements and labels, and the labels of pool and class.
+fn template_requirements(name: &PoolName, pool: &NodePool) -> Requirements {
+    let template = &pool.spec.template;
+    let mut requirements = lower::requirements(&template.spec.requirements);
+    let own = template.metadata.as_ref().and_then(|metadata| metadata.labels.as_ref());
+    for (key, value) in own.into_iter().flatten() {
+        requirements.add(key, Requirement::is(value.as_str()));
+    }
+    let class = &template.spec.node_class_ref;
+    requirements.add(labels::NODE_POOL, Requirement::is(name.text()));
+    requirements.add(&labels::node_class_label(&class.group, &class.kind), Requirement::is(class.name.as_str()));
+    requirements
+}

@@ -1,0 +1,71 @@
+//! The commands of this repository, run as `cargo xtask <command>`.
+#![allow(clippy::print_stdout, reason = "a command line tool speaks on standard output")]
+
+mod bless;
+mod cargo;
+mod cluster;
+mod compatibility;
+mod deny;
+mod house;
+mod rows;
+mod test;
+mod test_programs;
+mod tiers;
+mod tools;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The commands of this repository")]
+struct Arguments {
+    #[command(subcommand)]
+    command: XtaskCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum XtaskCommand {
+    /// Runs everything that must hold before a change is merged; this is what CI runs.
+    Test(test::TestArgs),
+    /// Rewrites expected outputs and generated files to what the code now produces; review the difference.
+    Bless,
+    /// Builds the programs of the real control plane and prints where they are.
+    ControlPlane,
+    /// Runs a control plane with the KWOK controller until Ctrl-C, to play with.
+    Cluster,
+    Rows(rows::RowsArgs),
+    Compatibility(compatibility::CompatibilityArgs),
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &XtaskCommand) -> Result<()> {
+    let root = repository_root()?;
+    match command {
+        XtaskCommand::Test(args) => test::run(&root, args),
+        XtaskCommand::Bless => bless::run(&root),
+        XtaskCommand::ControlPlane => tools::run(),
+        XtaskCommand::Cluster => cluster::run(&root),
+        XtaskCommand::Rows(args) => rows::run(&root, args),
+        XtaskCommand::Compatibility(args) => compatibility::run(&root, args),
+    }
+}
+
+/// The folder of the workspace. Cargo names this package's folder when it runs the program; a program started by hand
+/// falls back to where it was compiled.
+fn repository_root() -> Result<PathBuf> {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let root = PathBuf::from(package).join("..");
+    root.canonicalize().with_context(|| format!("find the repository at `{}`", root.display()))
+}
