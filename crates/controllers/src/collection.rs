@@ -25,7 +25,7 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     for (claim, id) in registered.into_iter().filter(|(_, id)| !present.contains(id)) {
         let is_alive = context.cluster().node_of(&claim).is_some_and(|node| node.is_ready);
         if !is_alive {
-            tracing::info!(NodeClaim = claim.metadata.name, provider_id = %id, "garbage collecting nodeclaim with no instance");
+            tracing::info!(NodeClaim.name = claim.metadata.name, "provider-id" = %id, "garbage collecting nodeclaim with no instance");
             lifecycle::give_up(context, &claim, "garbage_collected").await?;
         }
     }

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use crate::clock::Clock;
 use crate::events::Recorder;
 use crate::metrics::Metrics;
+use crate::process::Readiness;
 use crate::solver::Solver;
 use crate::work::{Signal, Work};
 
@@ -30,6 +31,8 @@ pub struct ContextParts {
     pub solver: Arc<dyn Solver>,
     /// Metrics.
     pub metrics: Arc<Metrics>,
+    /// Told when everything was listed once.
+    pub readiness: Readiness,
     /// Bounds of the planner.
     pub place_config: PlaceConfig,
     /// Ends a batch when no new pod arrives for this long.
@@ -48,6 +51,7 @@ pub struct Context {
     pub(crate) solver: Arc<dyn Solver>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) recorder: Recorder,
+    pub(crate) readiness: Readiness,
     pub(crate) place_config: PlaceConfig,
     pub(crate) batch_idle: Duration,
     pub(crate) batch_max: Duration,
@@ -79,8 +83,18 @@ pub(crate) struct Notes {
 impl Context {
     /// Builds the context and the receiving end of its signals.
     pub fn new(parts: ContextParts) -> (Arc<Self>, Signals) {
-        let ContextParts { client, provider, clock, solver, metrics, place_config, batch_idle, batch_max, process_id } =
-            parts;
+        let ContextParts {
+            client,
+            provider,
+            clock,
+            solver,
+            metrics,
+            readiness,
+            place_config,
+            batch_idle,
+            batch_max,
+            process_id,
+        } = parts;
         let managed = provider
             .node_class_kinds()
             .iter()
@@ -95,6 +109,7 @@ impl Context {
             solver,
             metrics,
             recorder,
+            readiness,
             place_config,
             batch_idle,
             batch_max,

@@ -135,6 +135,7 @@ impl Hub {
                 self.context.send(wakes);
                 tracing::debug!(kind = kind_name(kind), objects = present.len(), "listed");
                 if self.context.is_synced() {
+                    self.context.readiness.caches_synced();
                     self.wake_everything();
                 }
             }

@@ -20,6 +20,7 @@ mod pools;
 pub mod process;
 mod provisioning;
 mod queue;
+pub mod run;
 pub mod solver;
 mod termination;
 pub mod watches;

@@ -64,6 +64,19 @@ struct Reconciled {
     result: &'static str,
 }
 
+/// What a program is, for `karpenter_build_info`. The labels keep the names that dashboards know.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Build {
+    /// Version of the program.
+    pub version: String,
+    /// Version of the compiler.
+    pub goversion: String,
+    /// Processor architecture.
+    pub goarch: String,
+    /// Revision of the source.
+    pub commit: String,
+}
+
 /// Where a claim came from, for labels.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClaimLabels {
@@ -101,7 +114,7 @@ fn duration_histogram() -> Histogram {
 
 impl Metrics {
     /// Registers everything.
-    pub fn new(registry: &mut Registry) -> Self {
+    pub fn new(registry: &mut Registry, build: &Build) -> Self {
         let metrics = Self {
             claims_created: Family::default(),
             claims_disrupted: Family::default(),
@@ -120,7 +133,11 @@ impl Metrics {
             malformed_objects: Family::default(),
             cluster_price: Gauge::default(),
         };
-        metrics.register(registry.sub_registry_with_prefix("karpenter"));
+        let info: Family<Build, Gauge> = Family::default();
+        info.get_or_create(build).set(1);
+        let own = registry.sub_registry_with_prefix("karpenter");
+        own.register("build_info", "What is running", info);
+        metrics.register(own);
         registry.register("controller_runtime_reconcile", "Passes over one key by result", metrics.reconciles.clone());
         metrics
     }

@@ -1,2 +1,152 @@
-//! Placeholder.
-fn main() {}
+//! The controller with the provider that only pretends: what end-to-end tests run, and people who want to try.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use api::NodeClaim;
+use cloud::InstanceTypes;
+use controllers::clock::{Clock, SystemClock};
+use controllers::metrics::Build;
+use controllers::process::{Flag, LogSettings, Options, OptionsError, Outputs, Program, json_layer};
+use controllers::run::{self, Wiring};
+use futures::FutureExt;
+use karpenter_kwok::{KwokProvider, instance_types, instance_types_file};
+use kube::api::{Api, ListParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use tracing_subscriber::layer::SubscriberExt;
+
+const TYPES_FILE: &str = "instance-types-file-path";
+
+const PROGRAM: Program = Program {
+    name: "karpenter-kwok",
+    version: env!("CARGO_PKG_VERSION"),
+    about: "Karpenter with nodes that only pretend to exist",
+    provider_flags: &[Flag {
+        name: TYPES_FILE,
+        environment: "INSTANCE_TYPES_FILE_PATH",
+        default: "",
+        heading: "KWOK provider",
+        help: "JSON file with the instance types to sell instead of the built-in ones",
+    }],
+};
+
+/// The revision that a release build is told.
+const COMMIT: &str = match option_env!("KARPENTER_COMMIT") {
+    Some(commit) => commit,
+    None => "unknown",
+};
+
+fn main() -> ExitCode {
+    let environment = |name: &str| std::env::var(name).ok();
+    let options = match Options::from_args(&PROGRAM, std::env::args().skip(1), &environment) {
+        Ok(options) => options,
+        Err(error) => return refuse(&error),
+    };
+    let ended = start_logging(&options).map_err(Box::from).and_then(|()| {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let ended = runtime.block_on(controller(options));
+        runtime.shutdown_background();
+        ended
+    });
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}: {error}", PROGRAM.name);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Help and version go to standard output, everything else to standard error.
+#[expect(clippy::print_stdout, reason = "help is what was asked for")]
+fn refuse(error: &OptionsError) -> ExitCode {
+    if error.exit_code() == 0 {
+        println!("{error}");
+    } else {
+        eprintln!("{}: {error}", PROGRAM.name);
+        error.hint().iter().for_each(|hint| eprintln!("hint: {hint}"));
+    }
+    ExitCode::from(error.exit_code())
+}
+
+fn start_logging(options: &Options) -> std::io::Result<()> {
+    let settings = LogSettings {
+        level: options.log_level,
+        commit: COMMIT.chars().take(7).collect(),
+        own_crates: &["controllers", "karpenter_kwok", "cloud", "planner", "state", "api"],
+    };
+    let outputs = Outputs::open(&options.log_output_paths, &options.log_error_output_paths)?;
+    let layer = json_layer(settings, outputs, || SystemClock.now());
+    let subscriber = tracing_subscriber::registry().with(layer);
+    tracing::subscriber::set_global_default(subscriber).map_err(std::io::Error::other)
+}
+
+async fn controller(options: Options) -> Result<(), Box<dyn std::error::Error>> {
+    for gate in &options.unknown_feature_gates {
+        tracing::info!(gate, "ignoring a feature gate that does not exist");
+    }
+    let types = read_types(options.provider_setting(TYPES_FILE).unwrap_or_default())?;
+    let client = Client::try_from(config(options.kubeconfig.as_deref()).await?)?;
+    let provider = Arc::new(KwokProvider::new(client.clone(), types));
+    let resuming = resume(client.clone(), Arc::clone(&provider)).boxed();
+    let build = Build {
+        version: PROGRAM.version.to_owned(),
+        goversion: "rust".to_owned(),
+        goarch: std::env::consts::ARCH.to_owned(),
+        commit: COMMIT.to_owned(),
+    };
+    let host_name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
+    run::run(Wiring {
+        options,
+        client,
+        provider,
+        build,
+        host_name: host_name.map_or_else(|| PROGRAM.name.to_owned(), |name| name.trim().to_owned()),
+        process_id: random_word(),
+        on_leading: resuming,
+    })
+    .await?;
+    Ok(())
+}
+
+fn read_types(path: &str) -> Result<InstanceTypes, Box<dyn std::error::Error>> {
+    if path.is_empty() {
+        return Ok(instance_types::built_in().into());
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| format!("read instance types from `{path}`: {error}"))?;
+    let types = instance_types_file::parse(&text).map_err(|error| format!("instance types in `{path}`: {error}"))?;
+    Ok(types.into())
+}
+
+async fn config(kubeconfig: Option<&str>) -> Result<Config, Box<dyn std::error::Error>> {
+    Ok(match kubeconfig {
+        Some(path) => {
+            Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &KubeConfigOptions::default()).await?
+        }
+        None => Config::infer().await?,
+    })
+}
+
+/// Takes up launches whose node was still to come when an earlier process ended.
+async fn resume(client: Client, provider: Arc<KwokProvider>) {
+    let claims: Api<NodeClaim> = Api::all(client);
+    let listed = match claims.list(&ListParams::default()).await {
+        Ok(listed) => listed.items.into_iter().map(Arc::new).collect(),
+        Err(error) => {
+            tracing::error!(%error, "could not list nodeclaims whose launch may be unfinished");
+            return;
+        }
+    };
+    match provider.resume(listed, SystemClock.now()).await {
+        Ok(0) => {}
+        Ok(resumed) => tracing::info!(resumed, "resumed launches of an earlier process"),
+        Err(error) => tracing::error!(%error, "could not resume launches"),
+    }
+}
+
+/// Sixteen letters that no other process draws: the standard library seeds its hashers from the system's randomness.
+fn random_word() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}

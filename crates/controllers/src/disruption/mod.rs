@@ -57,7 +57,7 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
 }
 
 async fn end(context: &Context, claim: &Arc<NodeClaim>, node: &api::lower::NodeFacts) -> Result<(), write::WriteError> {
-    tracing::info!(NodeClaim = %name_of(claim), Node = %node.name, reason = "empty", "disrupting node(s)");
+    tracing::info!(NodeClaim.name = %name_of(claim), Node.name = %node.name, reason = "empty", "disrupting node(s)");
     write::delete_claim(context, claim).await?;
     context.metrics.claim_disrupted("empty", labels_of(claim), termination_mode(claim));
     let now = context.now();

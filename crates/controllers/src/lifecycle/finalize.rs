@@ -49,7 +49,7 @@ pub(super) async fn reconcile(context: &Context, name: &ClaimName, claim: Arc<No
     }
     remove_finalizer(context, name, &claim).await?;
     context.metrics.claim_terminated(labels_of(&claim));
-    tracing::info!(NodeClaim = %name, "deleted nodeclaim");
+    tracing::info!(NodeClaim.name = %name, "deleted nodeclaim");
     Ok(Next::OnChange)
 }
 
@@ -80,7 +80,7 @@ async fn set_deadline(context: &Context, name: &ClaimName, claim: &NodeClaim) ->
         quiet: QUIET,
     };
     context.recorder.publish(context.now(), notice);
-    tracing::info!(NodeClaim = %name, %deadline, "annotated nodeclaim");
+    tracing::info!(NodeClaim.name = %name, %deadline, "annotated nodeclaim");
     Ok(true)
 }
 

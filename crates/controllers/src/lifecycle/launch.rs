@@ -61,8 +61,8 @@ async fn accept(context: &Context, draft: &mut ClaimDraft, launched: Launched) -
     draft.conditions(|conditions| conditions.set_true(conditions::LAUNCHED));
     let label = |key: &str| own.get(key).cloned().unwrap_or_default();
     tracing::info!(
-        NodeClaim = %name_of(draft.claim()), provider_id = %provider_id, instance_type = label(labels::INSTANCE_TYPE),
-        zone = label(labels::ZONE), capacity_type = label(labels::CAPACITY_TYPE), "launched nodeclaim"
+        NodeClaim.name = %name_of(draft.claim()), "provider-id" = %provider_id, "instance-type" = label(labels::INSTANCE_TYPE),
+        zone = label(labels::ZONE), "capacity-type" = label(labels::CAPACITY_TYPE), "launched nodeclaim"
     );
     Ok(())
 }
@@ -84,7 +84,7 @@ fn metadata_patch(claim: &NodeClaim, launched: &Launched) -> Option<Value> {
 async fn refuse(context: &Context, draft: &mut ClaimDraft, error: &LaunchError) -> Result<Launch, WorkError> {
     let message = shortened(&error.to_string());
     let name = name_of(draft.claim());
-    tracing::error!(NodeClaim = %name, %error, "failed launching nodeclaim");
+    tracing::error!(NodeClaim.name = %name, %error, "failed launching nodeclaim");
     match error.next() {
         LaunchNext::Replan => {
             if matches!(error, LaunchError::InsufficientCapacity { .. }) {

@@ -101,7 +101,7 @@ pub(crate) async fn give_up(context: &Context, claim: &NodeClaim, reason: &str) 
     write::delete_claim(context, claim).await?;
     context.metrics.claim_disrupted(reason, labels_of(claim), termination_mode(claim));
     let name = claim.metadata.name.as_deref().unwrap_or_default();
-    tracing::info!(NodeClaim = name, reason, "deleting nodeclaim");
+    tracing::info!(NodeClaim.name = name, reason, "deleting nodeclaim");
     Ok(())
 }
 

@@ -55,13 +55,13 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Result<()
         draft.status().node_name = Some(node.name.to_string());
         draft.conditions(|conditions| conditions.set_true(conditions::REGISTERED));
         context.metrics.node_created(labels_of(draft.claim()));
-        tracing::info!(NodeClaim = %name, Node = %node.name, "registered nodeclaim");
+        tracing::info!(NodeClaim.name = %name, Node.name = %node.name, "registered nodeclaim");
     }
     match pending {
         Some(pending) => draft.conditions(|conditions| pending.write(conditions)),
         None if !was_initialized => {
             draft.conditions(|conditions| conditions.set_true(conditions::INITIALIZED));
-            tracing::info!(NodeClaim = %name, Node = %node.name, allocatable = %node.allocatable, "initialized nodeclaim");
+            tracing::info!(NodeClaim.name = %name, Node.name = %node.name, allocatable = %node.allocatable, "initialized nodeclaim");
         }
         None => {}
     }
@@ -81,7 +81,7 @@ fn warn_without_taint(context: &Context, claim: &NodeClaim, node: &NodeFacts) {
     }
     let message = "Missing karpenter.sh/unregistered taint which prevents registration related race conditions on \
                    Karpenter-managed nodes";
-    tracing::error!(Node = %node.name, "{message}");
+    tracing::error!(Node.name = %node.name, "{message}");
     let notice = Notice {
         about: about::claim(claim),
         tone: Tone::Warning,

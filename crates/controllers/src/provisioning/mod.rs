@@ -91,7 +91,7 @@ async fn refresh_types(context: &Context) {
         let Some(name) = pool.metadata.name.as_deref().map(PoolName::new) else { continue };
         match context.provider.instance_types(&pool).await {
             Ok(types) => context.cluster().set_types(name, types),
-            Err(error) => tracing::error!(NodePool = %name, %error, "could not list instance types"),
+            Err(error) => tracing::error!(NodePool.name = %name, %error, "could not list instance types"),
         }
     }
 }

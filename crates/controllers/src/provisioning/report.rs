@@ -48,7 +48,7 @@ pub(super) fn created(name: &ClaimName, planned: &PlannedClaim) {
     let more = planned.types.len().saturating_sub(SHOWN_TYPES);
     let types = if more > 0 { format!("{} and {more} other(s)", shown.join(", ")) } else { shown.join(", ") };
     tracing::info!(
-        NodePool = %planned.pool, NodeClaim = %name, requests = %planned.requests, instance_types = types,
+        NodePool.name = %planned.pool, NodeClaim.name = %name, requests = %planned.requests, "instance-types" = types,
         pods = planned.pods.len(), price = %planned.price, "created nodeclaim"
     );
 }

@@ -114,7 +114,7 @@ async fn taint(context: &Context, node: &NodeFacts) -> Result<(), WriteError> {
     edit.labels.insert(key.to_owned(), value.to_owned());
     if let Some(patch) = edit.patch() {
         write::patch_node(context, &node.name, &patch).await?;
-        tracing::info!(Node = %node.name, "tainted node");
+        tracing::info!(Node.name = %node.name, "tainted node");
         // The pods that have to leave need a place: it is planned before they are evicted.
         context.request(Work::Provision);
     }
@@ -154,7 +154,7 @@ async fn let_go(context: &Context, node: &NodeFacts, claim: Option<&NodeClaim>) 
         Err(error) => return Err(error.into()),
     }
     context.metrics.node_terminated(claim.map_or_else(ClaimLabels::default, labels_of));
-    tracing::info!(Node = %node.name, "deleted node");
+    tracing::info!(Node.name = %node.name, "deleted node");
     Ok(Next::OnChange)
 }
 

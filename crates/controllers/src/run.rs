@@ -1,0 +1,157 @@
+//! A whole process: endpoints, leadership, watches, hub, and an orderly end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloud::CloudProvider;
+use futures::future::{BoxFuture, Either, pending, select};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client};
+use planner::PlaceConfig;
+use prometheus_client::registry::Registry;
+
+use crate::clock::{Clock, SystemClock};
+use crate::context::{Context, ContextParts};
+use crate::metrics::{Build, Metrics};
+use crate::process::{
+    LeaderConfig, LeaderElector, Lost, Options, ProcessMetrics, Readiness, ServeError, bind_all_interfaces,
+    metrics_router, missing_resources, probe_router, shutdown_signal,
+};
+use crate::solver::ThreadSolver;
+use crate::{hub, watches};
+
+/// What a binary wires together.
+pub struct Wiring {
+    /// Configuration.
+    pub options: Options,
+    /// The API server.
+    pub client: Client,
+    /// The cloud.
+    pub provider: Arc<dyn CloudProvider>,
+    /// What this program is.
+    pub build: Build,
+    /// The first half of the lease holder's name.
+    pub host_name: String,
+    /// A word that no other process uses.
+    pub process_id: String,
+    /// What the provider does once this process leads and before anything else happens.
+    pub on_leading: BoxFuture<'static, ()>,
+}
+
+/// Why a process ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A port could not be had.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// Signals cannot be heard.
+    #[error("listen for signals: {0}")]
+    Signals(#[from] std::io::Error),
+    /// Another process leads now; two must not act at once.
+    #[error("leadership lost: {0:?}")]
+    LeadershipLost(Lost),
+}
+
+/// Runs until SIGTERM or SIGINT, or until another process leads.
+pub async fn run(wiring: Wiring) -> Result<(), RunError> {
+    let Wiring { options, client, provider, build, host_name, process_id, on_leading } = wiring;
+    let mut registry = Registry::default();
+    let metrics = Arc::new(Metrics::new(&mut registry, &build));
+    registry.register_collector(Box::new(ProcessMetrics::default()));
+    let readiness = Readiness::default();
+    serve(&options, registry, &readiness).await?;
+    tokio::spawn(look_up_resources(client.clone(), readiness.clone()));
+    let mut shutdown = Box::pin(shutdown_signal()?);
+
+    let mut elector = (!options.disable_leader_election).then(|| {
+        let leases: Api<Lease> = Api::namespaced(client.clone(), &options.leader_election_namespace);
+        let config = LeaderConfig::new(&options.leader_election_name, &host_name, &process_id);
+        LeaderElector::new(leases, config, Arc::new(|| SystemClock.now()))
+    });
+    if let Some(elector) = &mut elector {
+        readiness.standby();
+        tracing::info!("waiting to become leader");
+        if let Either::Right(_) = select(Box::pin(elector.acquire()), &mut shutdown).await {
+            return Ok(());
+        }
+        readiness.caches_syncing();
+        tracing::info!("became leader");
+    }
+    on_leading.await;
+
+    let (mut watching, news) = watches::start(&client, provider.as_ref());
+    let (context, signals) = Context::new(ContextParts {
+        client,
+        provider,
+        clock: Arc::new(SystemClock),
+        solver: Arc::new(ThreadSolver),
+        metrics,
+        readiness,
+        place_config: PlaceConfig::default(),
+        batch_idle: options.batch_idle_duration,
+        batch_max: options.batch_max_duration,
+        process_id,
+    });
+    let lost = async {
+        match &mut elector {
+            Some(elector) => elector.hold().await,
+            None => pending().await,
+        }
+    };
+    let mut ended = None;
+    let end = async {
+        if let Either::Left((reason, _)) = select(Box::pin(lost), &mut shutdown).await {
+            ended = Some(reason);
+        }
+    };
+    hub::run(context, news, signals, end).await;
+    watching.abort_all();
+    finish(ended, elector).await
+}
+
+/// Gives the lease back, so that a standby need not wait for it to run out.
+async fn finish(ended: Option<Lost>, elector: Option<LeaderElector>) -> Result<(), RunError> {
+    if let Some(reason) = ended {
+        tracing::error!(?reason, "leadership lost");
+        return Err(RunError::LeadershipLost(reason));
+    }
+    if let Some(mut elector) = elector
+        && let Err(error) = elector.release().await
+    {
+        tracing::error!(%error, "could not release the lease");
+    }
+    tracing::info!("shut down");
+    Ok(())
+}
+
+async fn serve(options: &Options, registry: Registry, readiness: &Readiness) -> Result<(), ServeError> {
+    let probes = bind_all_interfaces(options.health_probe_port, probe_router(readiness.clone())).await?;
+    let metrics = bind_all_interfaces(options.metrics_port, metrics_router(Arc::new(registry))).await?;
+    tracing::info!(probes = %probes.address(), metrics = %metrics.address(), "serving probes and metrics");
+    for server in [probes, metrics] {
+        tokio::spawn(async move {
+            if let Err(error) = server.run(pending()).await {
+                tracing::error!(%error, "endpoint ended");
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Asks until the custom resources are there; without them nothing can work, and `/readyz` says so.
+async fn look_up_resources(client: Client, readiness: Readiness) {
+    const ASK_AGAIN: Duration = Duration::from_secs(1);
+    loop {
+        match missing_resources(&client).await {
+            Ok(missing) => {
+                let is_complete = missing.is_empty();
+                readiness.resources_looked_up(missing);
+                if is_complete {
+                    return;
+                }
+            }
+            Err(error) => tracing::error!(%error, "could not look up custom resources"),
+        }
+        tokio::time::sleep(ASK_AGAIN).await;
+    }
+}
