@@ -19,7 +19,7 @@ pub use launch::{Instance, LAUNCH_ID, LaunchId, LaunchRequest, Launched, Termina
 pub type InstanceTypes = Arc<[Arc<InstanceType>]>;
 
 /// A kind of NodeClass that a provider serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeClassKind {
     /// API group.
     pub group: &'static str,
@@ -46,8 +46,8 @@ pub trait CloudProvider: Send + Sync + 'static {
     /// The labels that new nodes carry and the domains that users may not claim.
     fn vocabulary(&self) -> Arc<Vocabulary>;
 
-    /// The kinds of NodeClass it serves; pools and claims with another kind are none of our business.
-    fn node_class_kinds(&self) -> &[NodeClassKind];
+    /// The kind of NodeClass it serves; pools and claims with another kind are none of our business.
+    fn node_class_kind(&self) -> NodeClassKind;
 
     /// All types a pool could use, those that are sold out included.
     fn instance_types<'a>(&'a self, pool: &'a NodePool) -> BoxFuture<'a, Result<InstanceTypes, CloudError>>;

@@ -95,11 +95,9 @@ impl Context {
             batch_max,
             process_id,
         } = parts;
-        let managed = provider
-            .node_class_kinds()
-            .iter()
-            .map(|kind| ManagedKind { group: kind.group.to_owned(), kind: kind.kind.to_owned() });
-        let cluster = Cluster::new(provider.vocabulary(), managed.collect());
+        let kind = provider.node_class_kind();
+        let managed = ManagedKind { group: kind.group.to_owned(), kind: kind.kind.to_owned() };
+        let cluster = Cluster::new(provider.vocabulary(), managed);
         let (signals, receiver) = mpsc::unbounded_channel();
         let recorder = Recorder::start(client.clone(), Arc::clone(&clock));
         let context = Self {

@@ -60,7 +60,7 @@ impl Recorder {
                 let namespace = event.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
                 let api: Api<Event> = Api::namespaced(client.clone(), &namespace);
                 if let Err(error) = api.create(&PostParams::default(), &event).await {
-                    tracing::debug!(%error, reason = event.reason, "could not publish event");
+                    tracing::error!(%error, reason = event.reason, "could not publish event");
                 }
             }
         });

@@ -182,6 +182,8 @@ impl Hub {
                     self.queue.add(Work::Claim(model::ClaimName::new(name)), now);
                 }
             }
+            // The node may be empty now although its quiet time was over before.
+            Wake::PodLeft(_) => self.queue.add(Work::Disrupt, now),
             Wake::Claim(name) => self.queue.add(Work::Claim(name), now),
             Wake::Node(name) => self.queue.add(Work::Node(name), now),
             Wake::Pool(name) => self.queue.add(Work::Pool(name), now),

@@ -23,12 +23,12 @@ use crate::choose::choose;
 use crate::resume::{Found, unfinished};
 use crate::{claim, node};
 
-const NODE_CLASS_KINDS: [NodeClassKind; 1] = [NodeClassKind {
+const NODE_CLASS_KIND: NodeClassKind = NodeClassKind {
     group: kwok_node_class::GROUP,
     version: "v1alpha1",
     kind: "KWOKNodeClass",
     plural: "kwoknodeclasses",
-}];
+};
 
 /// Launches Node objects instead of machines.
 ///
@@ -155,8 +155,8 @@ impl CloudProvider for KwokProvider {
         Arc::clone(&self.vocabulary)
     }
 
-    fn node_class_kinds(&self) -> &[NodeClassKind] {
-        &NODE_CLASS_KINDS
+    fn node_class_kind(&self) -> NodeClassKind {
+        NODE_CLASS_KIND
     }
 
     fn instance_types<'a>(&'a self, _: &'a NodePool) -> BoxFuture<'a, Result<InstanceTypes, CloudError>> {

@@ -263,7 +263,7 @@ async fn the_provider_speaks_of_its_own_labels() {
         assert!(vocabulary.is_well_known(&format!("karpenter.kwok.sh/instance-{label}")));
     }
     assert!(vocabulary.is_restricted("karpenter.kwok.sh/anything-else"));
-    assert_eq!(provider.node_class_kinds()[0].label(), "karpenter.kwok.sh/kwoknodeclass");
+    assert_eq!(provider.node_class_kind().label(), "karpenter.kwok.sh/kwoknodeclass");
     let unused: LaunchRequest = request("never-launched");
     assert_eq!(provider.find_launched(&unused).await, Ok(None));
 }

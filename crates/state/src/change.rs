@@ -104,8 +104,10 @@ impl Key {
 pub enum Wake {
     /// A pod waits for a node.
     Waiting(PodKey),
-    /// A pod came to, left or changed on this node in a way that restarts its quiet time.
+    /// A pod came to this node or ended on it, which restarts the node's quiet time.
     PodMoved(NodeName),
+    /// A pod is gone from this node, which may be empty now.
+    PodLeft(NodeName),
     /// A claim, or something it depends on.
     Claim(ClaimName),
     /// A node, or something it depends on.

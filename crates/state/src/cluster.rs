@@ -37,7 +37,7 @@ pub enum Tracked {
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) vocabulary: Arc<Vocabulary>,
-    managed: Vec<ManagedKind>,
+    managed: ManagedKind,
     pub(crate) revision: u64,
     pub(crate) pods: BTreeMap<PodKey, Arc<PodFacts>>,
     pub(crate) nodes: BTreeMap<NodeName, Arc<NodeFacts>>,
@@ -52,7 +52,8 @@ pub struct Cluster {
     nodes_by_provider: BTreeMap<ProviderId, BTreeSet<NodeName>>,
     claims_by_provider: BTreeMap<ProviderId, BTreeSet<ClaimName>>,
     nominations: BTreeMap<PlaceId, Timestamp>,
-    classes: BTreeSet<Arc<PodClass>>,
+    /// Each class once, with the number of its pods.
+    classes: BTreeMap<Arc<PodClass>, usize>,
     listed: BTreeSet<Kind>,
     gone: VecDeque<String>,
 }
@@ -63,7 +64,7 @@ const REMEMBERED_GONE: usize = 4096;
 
 impl Cluster {
     /// An empty cluster.
-    pub fn new(vocabulary: Arc<Vocabulary>, managed: Vec<ManagedKind>) -> Self {
+    pub fn new(vocabulary: Arc<Vocabulary>, managed: ManagedKind) -> Self {
         Self {
             vocabulary,
             managed,
@@ -81,7 +82,7 @@ impl Cluster {
             nodes_by_provider: BTreeMap::new(),
             claims_by_provider: BTreeMap::new(),
             nominations: BTreeMap::new(),
-            classes: BTreeSet::new(),
+            classes: BTreeMap::new(),
             listed: BTreeSet::new(),
             gone: VecDeque::new(),
         }
@@ -116,14 +117,10 @@ impl Cluster {
     pub fn remove(&mut self, key: &Key) -> Vec<Wake> {
         self.revision += 1;
         match key {
-            Key::Pod(key) => self.pods.remove(key).map(|pod| self.forget_pod(&pod)).unwrap_or_default(),
+            Key::Pod(key) => self.remove_pod(key),
             Key::Node(name) => self.remove_node(name),
             Key::Claim(name) => self.remove_claim(name),
-            Key::Pool(name) => {
-                self.pools.remove(name);
-                self.types.remove(name);
-                vec![Wake::Pool(name.clone())]
-            }
+            Key::Pool(name) => self.remove_pool(name),
             Key::NodeClass(kind, name) => {
                 self.node_classes.remove(&(kind.clone(), name.clone()));
                 self.pools_of_class(kind, name)
@@ -185,7 +182,13 @@ impl Cluster {
 
     /// Whether pools and claims with this NodeClass are ours.
     pub fn is_managed(&self, reference: &NodeClassReference) -> bool {
-        self.managed.iter().any(|kind| kind.group == reference.group && kind.kind == reference.kind)
+        self.managed.group == reference.group && self.managed.kind == reference.kind
+    }
+
+    /// Whether a node is ours by its label, be its claim gone.
+    pub fn is_managed_node(&self, node: &NodeFacts) -> bool {
+        let label = labels::node_class_label(&self.managed.group, &self.managed.kind);
+        node.labels.contains_key(&label) || self.claim_of(node).is_some()
     }
 
     /// A claim of ours.
@@ -251,14 +254,26 @@ impl Cluster {
         if names.len() == 1 { self.claims.get(names.first()?) } else { None }
     }
 
-    /// Every machine once, claims before foreign nodes.
+    /// Every machine once, claims before foreign nodes. A machine of ours that several claims or several nodes say
+    /// they are is left out until that is settled: counted twice it would promise room that is not there.
     pub fn tracked(&self) -> impl Iterator<Item = Tracked> + '_ {
-        let claimed = self.claims.values().map(|claim| match self.node_of(claim) {
-            Some(node) => Tracked::Joined(Arc::clone(claim), Arc::clone(node)),
-            None => Tracked::Claimed(Arc::clone(claim)),
-        });
-        let foreign = self.nodes.values().filter(|node| self.claim_of(node).is_none());
+        let claimed =
+            self.claims.values().filter(|claim| !self.is_disputed(claim)).map(|claim| match self.node_of(claim) {
+                Some(node) => Tracked::Joined(Arc::clone(claim), Arc::clone(node)),
+                None => Tracked::Claimed(Arc::clone(claim)),
+            });
+        let is_foreign = |node: &&Arc<NodeFacts>| {
+            !node.provider_id.as_ref().is_some_and(|id| self.claims_by_provider.contains_key(id))
+        };
+        let foreign = self.nodes.values().filter(is_foreign);
         claimed.chain(foreign.map(|node| Tracked::Foreign(Arc::clone(node))))
+    }
+
+    fn is_disputed(&self, claim: &NodeClaim) -> bool {
+        let Some(provider) = provider_id(claim) else { return false };
+        let claims = self.claims_by_provider.get(&provider).map_or(0, BTreeSet::len);
+        let nodes = self.nodes_by_provider.get(&provider).map_or(0, BTreeSet::len);
+        claims > 1 || nodes > 1
     }
 
     /// The node of a claim, if there is exactly one.
@@ -269,13 +284,11 @@ impl Cluster {
     }
 
     fn apply_pod(&mut self, mut pod: Arc<PodFacts>) -> Vec<Wake> {
-        match self.classes.get(&pod.class) {
-            Some(known) if !Arc::ptr_eq(known, &pod.class) => Arc::make_mut(&mut pod).class = Arc::clone(known),
-            Some(_) => {}
-            None => {
-                self.classes.insert(Arc::clone(&pod.class));
-            }
+        let known = self.classes.get_key_value(&pod.class).map(|(known, _)| Arc::clone(known));
+        if let Some(known) = known.filter(|known| !Arc::ptr_eq(known, &pod.class)) {
+            Arc::make_mut(&mut pod).class = known;
         }
+        *self.classes.entry(Arc::clone(&pod.class)).or_insert(0) += 1;
         let before = self.pods.insert(pod.key.clone(), Arc::clone(&pod));
         let mut wakes = before.as_ref().map(|old| self.forget_pod(old)).unwrap_or_default();
         if let Some(node) = &pod.node {
@@ -297,11 +310,26 @@ impl Cluster {
         wakes
     }
 
+    fn remove_pod(&mut self, key: &PodKey) -> Vec<Wake> {
+        let Some(pod) = self.pods.remove(key) else { return Vec::new() };
+        let mut wakes = self.forget_pod(&pod);
+        if let Some(node) = &pod.node {
+            wakes.push(Wake::PodLeft(node.clone()));
+            // A pod without grace goes at once: nobody saw it terminate.
+            if pod.is_active() && pod.owner != api::lower::Owner::DaemonSet {
+                wakes.push(Wake::PodMoved(node.clone()));
+            }
+        }
+        wakes
+    }
+
     fn forget_pod(&mut self, pod: &PodFacts) -> Vec<Wake> {
         self.waiting.remove(&pod.key);
-        if Arc::strong_count(&pod.class) <= 2 {
-            // The last pod of its class, and the set itself: nobody needs the class any more.
-            self.classes.remove(&pod.class);
+        if let Some(count) = self.classes.get_mut(&pod.class) {
+            *count -= 1;
+            if *count == 0 {
+                self.classes.remove(&pod.class);
+            }
         }
         let Some(node) = &pod.node else { return Vec::new() };
         if let Some(usage) = self.usage.get_mut(node) {
@@ -314,10 +342,9 @@ impl Cluster {
     }
 
     fn apply_node(&mut self, node: Arc<NodeFacts>) -> Vec<Wake> {
-        let known = self.nodes.get(&node.name);
-        let stale = known
-            .is_some_and(|known| known.uid == node.uid && is_older(&node.resource_version, &known.resource_version));
-        if stale || self.gone.contains(&node.uid) {
+        let version = |node: &NodeFacts| Version::new(Some(&node.uid), Some(&node.resource_version));
+        let known = self.nodes.get(&node.name).map(|known| version(known));
+        if !self.is_news(known, version(&node)) {
             return Vec::new();
         }
         let mut wakes = vec![Wake::Node(node.name.clone())];
@@ -333,7 +360,7 @@ impl Cluster {
 
     fn remove_node(&mut self, name: &NodeName) -> Vec<Wake> {
         let Some(node) = self.nodes.remove(name) else { return Vec::new() };
-        self.remember_gone(node.uid.clone());
+        self.remember_gone(&node.uid);
         self.nominations.remove(&PlaceId::Node(name.clone()));
         let mut wakes = self.wakes_of_node(&node);
         wakes.extend(self.unlink_node(&node));
@@ -361,13 +388,10 @@ impl Cluster {
 
     fn apply_claim(&mut self, claim: Arc<NodeClaim>) -> Vec<Wake> {
         let Some(name) = claim.metadata.name.as_deref().map(ClaimName::new) else { return Vec::new() };
-        let uid = claim.metadata.uid.clone().unwrap_or_default();
-        let known = self.claims.get(&name);
-        let stale = known.is_some_and(|known| {
-            let versions = claim.metadata.resource_version.as_ref().zip(known.metadata.resource_version.as_ref());
-            known.metadata.uid == claim.metadata.uid && versions.is_some_and(|(new, old)| is_older(new, old))
-        });
-        if !self.is_managed(&claim.spec.node_class_ref) || stale || self.gone.contains(&uid) {
+        let version =
+            |claim: &NodeClaim| Version::new(claim.metadata.uid.as_deref(), claim.metadata.resource_version.as_deref());
+        let known = self.claims.get(&name).map(|known| version(known));
+        if !self.is_managed(&claim.spec.node_class_ref) || !self.is_news(known, version(&claim)) {
             return Vec::new();
         }
         if let Some(before) = self.claims.insert(name.clone(), Arc::clone(&claim)) {
@@ -381,7 +405,7 @@ impl Cluster {
 
     fn remove_claim(&mut self, name: &ClaimName) -> Vec<Wake> {
         let Some(claim) = self.claims.remove(name) else { return Vec::new() };
-        self.remember_gone(claim.metadata.uid.clone().unwrap_or_default());
+        self.remember_gone(claim.metadata.uid.as_deref().unwrap_or_default());
         self.nominations.remove(&PlaceId::Claim(name.clone()));
         self.unlink_claim(name, &claim);
         self.wakes_of_claim(name, &claim)
@@ -406,8 +430,15 @@ impl Cluster {
 
     fn apply_pool(&mut self, pool: Arc<NodePool>) -> Vec<Wake> {
         let Some(name) = pool.metadata.name.as_deref().map(PoolName::new) else { return Vec::new() };
-        if !self.is_managed(&pool.spec.template.spec.node_class_ref) {
+        let version =
+            |pool: &NodePool| Version::new(pool.metadata.uid.as_deref(), pool.metadata.resource_version.as_deref());
+        let known = self.pools.get(&name).map(|known| version(known));
+        if !self.is_news(known, version(&pool)) {
             return Vec::new();
+        }
+        if !self.is_managed(&pool.spec.template.spec.node_class_ref) {
+            self.types.remove(&name);
+            return self.pools.remove(&name).map(|_| Wake::Pool(name)).into_iter().collect();
         }
         let before = self.pools.insert(name.clone(), Arc::clone(&pool));
         let mut wakes = vec![Wake::Pool(name.clone())];
@@ -418,6 +449,13 @@ impl Cluster {
         wakes
     }
 
+    fn remove_pool(&mut self, name: &PoolName) -> Vec<Wake> {
+        let Some(pool) = self.pools.remove(name) else { return Vec::new() };
+        self.remember_gone(pool.metadata.uid.as_deref().unwrap_or_default());
+        self.types.remove(name);
+        vec![Wake::Pool(name.clone())]
+    }
+
     fn pools_of_class(&self, kind: &str, class: &str) -> Vec<Wake> {
         let refers = |pool: &NodePool| {
             let reference = &pool.spec.template.spec.node_class_ref;
@@ -426,11 +464,39 @@ impl Cluster {
         self.pools.iter().filter(|(_, pool)| refers(pool)).map(|(name, _)| Wake::Pool(name.clone())).collect()
     }
 
-    fn remember_gone(&mut self, uid: String) {
-        self.gone.push_back(uid);
+    /// Whether this version says something new. An object that replaces another of its name means that the other is
+    /// gone, even if nobody saw it go.
+    fn is_news(&mut self, known: Option<Version>, new: Version) -> bool {
+        if self.gone.contains(&new.uid) {
+            return false;
+        }
+        match known {
+            Some(known) if known.uid == new.uid => !is_older(&new.number, &known.number),
+            Some(known) => {
+                self.remember_gone(&known.uid);
+                true
+            }
+            None => true,
+        }
+    }
+
+    fn remember_gone(&mut self, uid: &str) {
+        self.gone.push_back(uid.to_owned());
         if self.gone.len() > REMEMBERED_GONE {
             self.gone.pop_front();
         }
+    }
+}
+
+/// Which object, and how new.
+struct Version {
+    uid: String,
+    number: String,
+}
+
+impl Version {
+    fn new(uid: Option<&str>, number: Option<&str>) -> Self {
+        Self { uid: uid.unwrap_or_default().to_owned(), number: number.unwrap_or_default().to_owned() }
     }
 }
 

@@ -43,8 +43,7 @@ impl Cluster {
     /// All pods that need a place, equal ones together, oldest first.
     pub(crate) fn demand(&self, now: Timestamp) -> Vec<PendingGroup> {
         let mut groups: BTreeMap<*const PodClass, (Arc<PodClass>, Vec<&Arc<PodFacts>>)> = BTreeMap::new();
-        let waiting = self.waiting().filter(|pod| pod.faults.is_empty());
-        for pod in waiting.chain(self.moving(now)) {
+        for pod in self.waiting().chain(self.moving(now)).filter(|pod| pod.faults.is_empty()) {
             let group = groups.entry(Arc::as_ptr(&pod.class)).or_insert_with(|| (Arc::clone(&pod.class), Vec::new()));
             group.1.push(pod);
         }

@@ -50,7 +50,7 @@ impl Cluster {
         let allowed = requirements.get(labels::INSTANCE_TYPE);
         let mut largest = Resources::none();
         for kind in self.types.get(pool).into_iter().flat_map(|types| types.iter()) {
-            if allowed.is_some_and(|allowed| allowed.admits(kind.name.as_str())) {
+            if allowed.is_none_or(|allowed| allowed.admits(kind.name.as_str())) {
                 largest.raise_to(&kind.capacity);
             }
         }

@@ -28,9 +28,15 @@ impl Usage {
         if pod.is_terminal {
             return;
         }
-        self.used.add_times(pod.requests(), times);
+        count(&mut self.used, pod.requests(), times);
         if pod.owner == Owner::DaemonSet {
-            self.used_by_daemons.add_times(pod.requests(), times);
+            count(&mut self.used_by_daemons, pod.requests(), times);
         }
     }
+}
+
+/// A resource of which nothing is used is not named, so that equal pods mean equal usage, whoever was there before.
+fn count(sum: &mut Resources, amounts: &Resources, times: i64) {
+    sum.add_times(amounts, times);
+    *sum = sum.iter().filter(|(_, amount)| *amount != 0).map(|(name, amount)| (name.clone(), amount)).collect();
 }

@@ -65,3 +65,64 @@ fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool 
             }
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn budget(spec: Value) -> BudgetFacts {
+        let budget = json!({"metadata": {"namespace": "shop", "name": "b"}, "spec": spec});
+        BudgetFacts::lower(&serde_json::from_value(budget).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn selectors() {
+        let expression = |operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": "app", "operator": operator, "values": values}]});
+        // Selector; whether it selects a pod of `app: web`, of `app: db`, and one without labels.
+        let table = [
+            (Value::Null, [false, false, false]),
+            (json!({}), [true, true, true]),
+            (json!({"matchLabels": {"app": "web"}}), [true, false, false]),
+            (json!({"matchLabels": {"app": "web", "tier": "front"}}), [false, false, false]),
+            (expression("In", &["web", "api"]), [true, false, false]),
+            (expression("NotIn", &["web"]), [false, true, true]),
+            (expression("Exists", &[]), [true, true, false]),
+            (expression("DoesNotExist", &[]), [false, false, true]),
+            (expression("Near", &["web"]), [false, false, false]),
+            (
+                json!({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}),
+                [false, false, false],
+            ),
+        ];
+        let pods = [Some("web"), Some("db"), None];
+        for (selector, expected) in table {
+            let budget = budget(json!({"selector": selector}));
+            let labels = |app: Option<&str>| app.map(|app| ("app".to_owned(), app.to_owned())).into_iter().collect();
+            assert_eq!(pods.map(|app| budget.protects("shop", &labels(app))), expected, "{selector}");
+            assert!(pods.iter().all(|app| !budget.protects("elsewhere", &labels(*app))), "{selector}");
+        }
+    }
+
+    #[test]
+    fn budgets_that_never_allow_an_eviction() {
+        let table = [
+            (json!({"maxUnavailable": 0}), true),
+            (json!({"maxUnavailable": "0%"}), true),
+            (json!({"minAvailable": "100%"}), true),
+            (json!({"maxUnavailable": 1}), false),
+            (json!({"maxUnavailable": "10%"}), false),
+            (json!({"minAvailable": 100}), false),
+            (json!({"minAvailable": "99%"}), false),
+            (json!({}), false),
+        ];
+        for (spec, expected) in table {
+            assert_eq!(budget(spec.clone()).allows_none_ever, expected, "{spec}");
+        }
+        assert!(budget(json!({"unhealthyPodEvictionPolicy": "AlwaysAllow"})).spares_only_healthy);
+        assert!(!budget(json!({"unhealthyPodEvictionPolicy": "IfHealthyBudget"})).spares_only_healthy);
+        // Before its controller has counted, a budget allows nothing.
+        assert_eq!(budget(json!({})).allowed, 0);
+    }
+}

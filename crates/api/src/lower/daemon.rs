@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use model::{Daemon, Text, Vocabulary};
 
-use super::pod::class;
+use super::pod::{PodFault, class};
 use super::pod_requests::MissingRequests;
 
 /// The daemon of a DaemonSet, from its template; missing requests are taken from limits as the API server will do.
@@ -18,8 +18,13 @@ pub fn daemon(set: &DaemonSet, vocabulary: &Vocabulary) -> Option<Daemon> {
         return None;
     }
     let (namespace, name) = (set.metadata.namespace.as_deref()?, set.metadata.name.as_deref()?);
-    // Daemons may select anything they like, our own labels included: faults only matter for pods we make nodes for.
-    let class = class(spec, None, MissingRequests::AreLimits, vocabulary, &mut BTreeSet::new());
+    // Daemons may select anything they like, our own labels included: those faults only matter for pods we make nodes
+    // for. A daemon that no node can satisfy never takes room.
+    let mut faults = BTreeSet::new();
+    let class = class(spec, None, MissingRequests::AreLimits, vocabulary, &mut faults);
+    if faults.iter().any(|fault| matches!(fault, PodFault::EmptyAffinity | PodFault::Contradiction { .. })) {
+        return None;
+    }
     Some(Daemon { name: Text::from(format!("{namespace}/{name}")), class: Arc::new(class) })
 }
 
@@ -42,6 +47,16 @@ mod tests {
             "resources": {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}}]});
         let daemon = daemon(&set(spec), &Vocabulary::core()).unwrap();
         assert_eq!(daemon.class.requests.to_string(), "cpu=1 memory=1Gi pods=1");
+    }
+
+    /// The selector and the affinity exclude each other: the daemon takes no room anywhere.
+    #[test]
+    fn daemons_that_run_nowhere_are_left_out() {
+        let term = serde_json::json!({"matchExpressions": [{"key": "team", "operator": "In", "values": ["db"]}]});
+        let required = serde_json::json!({"nodeSelectorTerms": [term]});
+        let spec = serde_json::json!({"containers": [{"name": "c"}], "nodeSelector": {"team": "web"}, "affinity":
+            {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}});
+        assert_eq!(daemon(&set(spec), &Vocabulary::core()), None);
     }
 
     /// DRA-02

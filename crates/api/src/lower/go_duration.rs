@@ -7,7 +7,10 @@ pub(super) fn parse(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }
-    let mut rest = text;
+    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    if rest.is_empty() {
+        return None;
+    }
     let mut total = Duration::ZERO;
     while !rest.is_empty() {
         let unit_at = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
@@ -19,7 +22,8 @@ pub(super) fn parse(text: &str) -> Option<Duration> {
             "m" => 60.0,
             "s" => 1.0,
             "ms" => 1e-3,
-            "us" | "µs" => 1e-6,
+            // The micro sign and the Greek letter look alike; Go takes both.
+            "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
             "ns" => 1e-9,
             _ => return None,
         };
@@ -27,7 +31,7 @@ pub(super) fn parse(text: &str) -> Option<Duration> {
         total = total.checked_add(part)?;
         rest = after;
     }
-    (!text.is_empty()).then_some(total)
+    Some(total)
 }
 
 #[cfg(test)]
@@ -41,6 +45,9 @@ mod tests {
             ("1h30m", Some(5_400_000)),
             ("1.5h", Some(5_400_000)),
             ("250ms", Some(250)),
+            ("2000\u{3bc}s", Some(2)),
+            ("+1s", Some(1000)),
+            ("+", None),
             ("0", Some(0)),
             ("-1h", None),
             ("1", None),

@@ -100,3 +100,72 @@ pub fn is_ephemeral_taint(taint: &Taint) -> bool {
     ];
     taint.key.starts_with("readiness.k8s.io/") || known.contains(&(&*taint.key, taint.effect))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn node(metadata: Value, spec: Value, status: Value) -> NodeFacts {
+        let node = json!({"metadata": metadata, "spec": spec, "status": status});
+        NodeFacts::lower(&serde_json::from_value(node).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_node_is_what_its_object_says() {
+        let found = node(
+            json!({"name": "n1", "uid": "u", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z",
+                "labels": {"karpenter.sh/initialized": "true", "karpenter.sh/registered": "yes"},
+                "finalizers": ["karpenter.sh/termination"]}),
+            json!({"providerID": "kwok://n1", "taints": [
+                {"key": "gpu", "value": "yes", "effect": "NoSchedule"},
+                {"key": "odd", "effect": "Unheard"}]}),
+            json!({"capacity": {"cpu": "4"}, "allocatable": {"cpu": "3900m", "memory": "8Gi"},
+                "conditions": [{"type": "Ready", "status": "True"}]}),
+        );
+        let taints: Vec<String> = found.taints.iter().map(ToString::to_string).collect();
+        assert_eq!(taints, ["gpu=yes:NoSchedule"]);
+        // What is written back is what was read, unknown effects included.
+        assert_eq!(found.stored_taints.len(), 2);
+        assert_eq!(found.allocatable.to_string(), "cpu=3900m memory=8Gi");
+        assert_eq!(found.capacity.to_string(), "cpu=4");
+        assert_eq!(found.provider_id, Some(ProviderId::new("kwok://n1")));
+        assert!(found.is_ready && found.is_labelled(labels::INITIALIZED) && !found.is_labelled(labels::REGISTERED));
+        assert!(found.has_finalizer(labels::TERMINATION_FINALIZER) && !found.has_finalizer("other"));
+    }
+
+    #[test]
+    fn a_bare_node_has_nothing() {
+        let found = node(
+            json!({"name": "n1"}),
+            json!({"providerID": ""}),
+            json!({"conditions": [{"type": "Ready", "status": "Unknown"}]}),
+        );
+        assert_eq!((found.provider_id, found.is_ready, found.deletion), (None, false, None));
+        assert!(found.allocatable.is_empty() && found.taints.is_empty());
+        let nameless: core::Node = serde_json::from_value(json!({"metadata": {}})).unwrap();
+        assert_eq!(NodeFacts::lower(&nameless), None);
+    }
+
+    #[test]
+    fn ephemeral_taints_are_told_by_key_and_effect() {
+        let table = [
+            ("node.kubernetes.io/not-ready", Effect::NoSchedule, true),
+            ("node.kubernetes.io/not-ready", Effect::NoExecute, true),
+            ("node.kubernetes.io/not-ready", Effect::PreferNoSchedule, false),
+            ("node.kubernetes.io/unreachable", Effect::NoSchedule, true),
+            ("node.kubernetes.io/unreachable", Effect::NoExecute, false),
+            ("node.cloudprovider.kubernetes.io/uninitialized", Effect::NoSchedule, true),
+            ("karpenter.sh/unregistered", Effect::NoExecute, true),
+            ("karpenter.sh/disrupted", Effect::NoSchedule, false),
+            ("readiness.k8s.io/network", Effect::NoExecute, true),
+            ("readiness.k8s.io/network", Effect::PreferNoSchedule, true),
+            ("readiness.k8s.io", Effect::NoSchedule, false),
+        ];
+        for (key, effect, expected) in table {
+            let taint = Taint::new(key, "any value", effect);
+            assert_eq!(is_ephemeral_taint(&taint), expected, "{taint}");
+        }
+    }
+}

@@ -83,6 +83,11 @@ pub enum PodFault {
         /// The label.
         key: Text,
     },
+    /// Node selector and node affinity that no node can satisfy together.
+    Contradiction {
+        /// The label they part on.
+        key: Text,
+    },
 }
 
 impl fmt::Display for PodFault {
@@ -94,6 +99,9 @@ impl fmt::Display for PodFault {
             Self::Unreadable { key } => write!(formatter, "the node affinity expression on \"{key}\" cannot be read"),
             Self::Restricted { key } => {
                 write!(formatter, "label \"{key}\" is restricted; select a well-known or custom label instead")
+            }
+            Self::Contradiction { key } => {
+                write!(formatter, "node selector and required node affinity contradict each other on label \"{key}\"")
             }
         }
     }
@@ -226,11 +234,12 @@ pub(super) fn class(
     vocabulary: &Vocabulary,
     faults: &mut BTreeSet<PodFault>,
 ) -> PodClass {
+    let alternatives = alternatives(spec, vocabulary, faults);
     PodClass {
         priority: spec.priority.unwrap_or(0),
         requests: without_zeros(&effective(spec, status, missing)),
-        alternatives: alternatives(spec, vocabulary, faults),
-        preferences: preferences(spec),
+        preferences: preferences(spec, &alternatives),
+        alternatives,
         tolerations: tolerations(spec.tolerations.iter().flatten()),
         unplanned_rules: unplanned_rules(spec),
     }
@@ -246,23 +255,51 @@ fn node_affinity(spec: &core::PodSpec) -> Option<&core::NodeAffinity> {
     spec.affinity.as_ref()?.node_affinity.as_ref()
 }
 
+/// Requirements that must hold together, as written.
+type Term<'a> = Vec<(&'a str, Requirement)>;
+
+/// What may be met instead of one another. A contradiction is no alternative: taken together, its two sides would read
+/// like a demand for the label's absence, and a node without the label would be made for nothing.
 fn alternatives(spec: &core::PodSpec, vocabulary: &Vocabulary, faults: &mut BTreeSet<PodFault>) -> Vec<Requirements> {
-    let mut selected = Requirements::none();
+    let mut selected = Term::new();
     for (key, value) in spec.node_selector.iter().flatten() {
         let requirement = Requirement::is(value.as_str());
         check(key, &requirement, vocabulary, faults);
-        selected.add(key, requirement);
+        selected.push((key, requirement));
     }
     let required =
         node_affinity(spec).and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
-    let Some(required) = required else { return vec![selected] };
-    let mut alternatives = Vec::new();
+    let terms = match required {
+        None => vec![selected.clone()],
+        Some(required) => affinity_terms(required, &selected, vocabulary, faults),
+    };
+    if terms.is_empty() {
+        faults.insert(PodFault::EmptyAffinity);
+    }
+    let possible = terms.iter().filter(|term| contradiction(term).is_none());
+    let mut alternatives: Vec<Requirements> = possible.map(|term| together(term)).collect();
+    if alternatives.is_empty() {
+        faults.extend(terms.iter().filter_map(|term| contradiction(term)).map(|key| PodFault::Contradiction { key }));
+        alternatives.push(together(&selected));
+    }
+    alternatives
+}
+
+/// The terms of a node affinity, each with the node selector; a term that says nothing matches nothing.
+fn affinity_terms<'a>(
+    required: &'a core::NodeSelector,
+    selected: &Term<'a>,
+    vocabulary: &Vocabulary,
+    faults: &mut BTreeSet<PodFault>,
+) -> Vec<Term<'a>> {
+    let mut terms = Vec::new();
     for term in &required.node_selector_terms {
-        if term.match_fields.as_ref().is_some_and(|fields| !fields.is_empty()) {
+        let has_fields = term.match_fields.as_ref().is_some_and(|fields| !fields.is_empty());
+        if has_fields {
             faults.insert(PodFault::MatchFields);
         }
         let expressions = term.match_expressions.as_deref().unwrap_or_default();
-        if expressions.is_empty() {
+        if expressions.is_empty() && !has_fields {
             continue;
         }
         let mut both = selected.clone();
@@ -273,17 +310,27 @@ fn alternatives(spec: &core::PodSpec, vocabulary: &Vocabulary, faults: &mut BTre
                 }
                 Some(requirement) => {
                     check(&written.key, &requirement, vocabulary, faults);
-                    both.add(&written.key, requirement);
+                    both.push((&written.key, requirement));
                 }
             }
         }
-        alternatives.push(both);
+        terms.push(both);
     }
-    if alternatives.is_empty() {
-        faults.insert(PodFault::EmptyAffinity);
-        alternatives.push(selected);
-    }
-    alternatives
+    terms
+}
+
+fn together(term: &Term<'_>) -> Requirements {
+    term.iter().fold(Requirements::none(), |sum, (key, requirement)| sum.with(key, requirement.clone()))
+}
+
+/// A label that the term demands and at the same time leaves no value for.
+fn contradiction(term: &Term<'_>) -> Option<Text> {
+    let demanded = |key: &str| {
+        term.iter().any(|(own, requirement)| labels::current_spelling(own) == key && !requirement.admits_absence())
+    };
+    let both = together(term);
+    let mut valueless = both.iter().filter(|(_, requirement)| requirement.operator() == Operator::DoesNotExist);
+    valueless.find(|(key, _)| demanded(key)).map(|(key, _)| Text::clone(key))
 }
 
 fn check(key: &str, requirement: &Requirement, vocabulary: &Vocabulary, faults: &mut BTreeSet<PodFault>) {
@@ -296,16 +343,18 @@ fn check(key: &str, requirement: &Requirement, vocabulary: &Vocabulary, faults: 
     }
 }
 
-/// Wishes with an expression that cannot be read are dropped: they are wishes.
-fn preferences(spec: &core::PodSpec) -> Vec<Preference> {
+/// Wishes that cannot be read or fulfilled are dropped: they are wishes.
+fn preferences(spec: &core::PodSpec, alternatives: &[Requirements]) -> Vec<Preference> {
     let written =
         node_affinity(spec).and_then(|affinity| affinity.preferred_during_scheduling_ignored_during_execution.as_ref());
     let lower = |term: &core::PreferredSchedulingTerm| {
-        let mut requirements = Requirements::none();
-        for written in term.preference.match_expressions.iter().flatten() {
-            requirements.add(&written.key, expression(written)?);
-        }
-        Some(Preference { weight: term.weight, requirements })
+        let expressions = term.preference.match_expressions.iter().flatten();
+        let wish: Term<'_> =
+            expressions.map(|one| Some((one.key.as_str(), expression(one)?))).collect::<Option<_>>()?;
+        let requirements = together(&wish);
+        let can_be =
+            contradiction(&wish).is_none() && alternatives.iter().any(|own| own.intersect(&requirements).is_ok());
+        can_be.then_some(Preference { weight: term.weight, requirements })
     };
     written.into_iter().flatten().filter_map(lower).collect()
 }
@@ -335,3 +384,7 @@ fn unplanned_rules(spec: &core::PodSpec) -> BTreeSet<Rule> {
     ];
     rules.into_iter().filter_map(|(rule, stated)| stated.then_some(rule)).collect()
 }
+
+#[cfg(test)]
+#[path = "pod_tests.rs"]
+mod tests;

@@ -93,8 +93,10 @@ fn concrete_value(requirement: &Requirement, planned: &PlannedClaim) -> Option<S
         Operator::In => requirement.values().next().map(ToString::to_string),
         _ => {
             let (lower, upper) = requirement.bounds();
-            let (lower, upper) = (lower.unwrap_or(0), upper.unwrap_or(i64::from(u32::MAX)));
-            let width = upper.checked_sub(lower)?.checked_add(1).filter(|width| *width > 0)?;
+            // A label's value cannot begin with a minus sign.
+            let lower = lower.unwrap_or(0).max(0);
+            let upper = upper.unwrap_or(i64::MAX).min(lower.saturating_add(i64::from(u32::MAX)));
+            let width = (upper - lower).checked_add(1).filter(|width| *width > 0)?;
             let seed = i64::try_from(seed(planned) >> 1).ok()?;
             let candidates = (0..width.min(CANDIDATES_MAX)).map(|step| lower + (seed % width + step) % width);
             candidates.map(|value| value.to_string()).find(|value| requirement.admits(value))
@@ -118,3 +120,7 @@ pub(crate) fn quantities(resources: &Resources) -> ResourceList {
         |(name, amount): (&model::ResourceName, i64)| (name.to_string(), Quantity(format_quantity(name, amount)));
     resources.iter().map(quantity).collect()
 }
+
+#[cfg(test)]
+#[path = "claims_tests.rs"]
+mod tests;

@@ -33,6 +33,9 @@ pub(crate) async fn reconcile(context: &Context, name: &NodeName) -> Outcome {
     let (node, claim) = {
         let cluster = context.cluster();
         let Some(node) = cluster.node(name).cloned() else { return Ok(Next::OnChange) };
+        if !cluster.is_managed_node(&node) {
+            return Ok(Next::OnChange);
+        }
         let claim = cluster.claim_of(&node).cloned();
         (node, claim)
     };
@@ -205,7 +208,8 @@ fn evictable(context: &Context, key: &PodKey, uid: &str) -> Option<Evictable> {
     let cluster = context.cluster();
     let pod = cluster.pod(key).filter(|pod| &*pod.uid == uid)?;
     let node = cluster.node(pod.node.as_ref()?)?;
-    let is_going = node.deletion.is_some() && node.has_finalizer(labels::TERMINATION_FINALIZER);
+    let is_ours = cluster.is_managed_node(node) && node.has_finalizer(labels::TERMINATION_FINALIZER);
+    let is_going = is_ours && node.deletion.is_some();
     let claim = cluster.claim_of(node).cloned();
     is_going.then(|| (Arc::clone(pod), Arc::clone(node), claim))
 }

@@ -1,0 +1,112 @@
+//! Which pods need a place.
+
+use std::sync::{Arc, Weak};
+
+use expect_test::expect;
+use model::{PodClass, PodKey};
+
+use crate::script::{Script, check};
+
+/// Equal pods together, the oldest first; who cannot be planned is not asked for.
+#[test]
+fn waiting_pods_are_grouped_by_class() {
+    check(
+        "pod b cpu=1 born=2
+         pod a cpu=1 born=3
+         pod c cpu=1 born=1
+         pod big cpu=2
+         pod picky cpu=1 select=zone=a
+         pod faulty cpu=1 select=hostname=n1
+         pod unseen cpu=1 new
+         pod bound cpu=1 on=n1
+         pod daemon cpu=1 owner=DaemonSet
+         pod ended cpu=1 done
+         ? pending",
+        expect![[r#"
+            c b a: asks(cpu=1 pods=1)
+            picky: asks(cpu=1 pods=1) labels(topology.kubernetes.io/zone In [a])
+            big: asks(cpu=2 pods=1)
+        "#]],
+    );
+}
+
+/// PROV-09, PROV-10, PROV-11, PROV-12: pods of a node that is going need another, if they can move now.
+#[test]
+fn pods_on_nodes_that_are_going_are_demand() {
+    let pods = "pod web cpu=1 on=n1
+        pod logs cpu=1 on=n1 owner=DaemonSet
+        pod static cpu=1 on=n1 owner=Node
+        pod ended cpu=1 on=n1 done
+        pod leaving cpu=1 on=n1 going
+        pod returning cpu=1 on=n1 going owner=StatefulSet
+        pod protected cpu=1 on=n1 protect=true
+        pod hour cpu=1 on=n1 protect=1h
+        pod garbled cpu=1 on=n1 protect=maybe
+        pod pinned cpu=1 on=n1 select=hostname=n1
+        budget one select=app=one max=1
+        pod one cpu=1 on=n1 label=app=one
+        budget none select=app=none max=0
+        pod none cpu=1 on=n1 label=app=none ready
+        budget percent select=app=percent max=0%
+        pod percent cpu=1 on=n1 label=app=percent ready
+        budget sick select=app=sick max=0 spares-unready
+        pod sick cpu=1 on=n1 label=app=sick
+        pod well cpu=1 on=n1 label=app=sick ready
+        budget twice select=tier=front max=1
+        pod twice cpu=1 on=n1 label=app=one label=tier=front
+        ? pending
+        at 3600
+        ? pending\n";
+    check(&format!("claim c1 provider=i-1\nnode n1 provider=i-1\n{pods}"), expect![["nothing\nnothing\n"]]);
+    check(&format!("node n1 provider=i-1 going\n{pods}"), expect![["nothing\nnothing\n"]]);
+    check(
+        &format!("claim c1 provider=i-1 going\nnode n1 provider=i-1\n{pods}"),
+        expect![[r#"
+        garbled one returning sick web: asks(cpu=1 pods=1)
+        garbled hour one returning sick web: asks(cpu=1 pods=1)
+    "#]],
+    );
+    check(
+        &format!("claim c1 provider=i-1\nnode n1 provider=i-1 going\n{pods}"),
+        expect![[r#"
+        garbled one returning sick web: asks(cpu=1 pods=1)
+        garbled hour one returning sick web: asks(cpu=1 pods=1)
+    "#]],
+    );
+}
+
+/// A pod is no longer waiting when anything about it says so.
+#[test]
+fn waiting_ends() {
+    check(
+        "pod a cpu=1
+         pod b cpu=1
+         pod c cpu=1
+         pod a cpu=1 on=n1
+         gone pod b
+         pod c cpu=1 going
+         ? pending",
+        expect![["nothing\n"]],
+    );
+}
+
+fn class_of(script: &Script, pod: &str) -> Weak<PodClass> {
+    Arc::downgrade(&script.cluster.pod(&PodKey::new("shop", pod)).unwrap().class)
+}
+
+/// Equal pods share one class, and it goes with the last of them, even if somebody still looks at an old snapshot.
+#[test]
+fn classes_live_as_long_as_their_pods() {
+    let mut script = Script::run("pod a cpu=1\npod b cpu=1\npod other cpu=2");
+    let shared = class_of(&script, "a");
+    assert!(shared.ptr_eq(&class_of(&script, "b")) && !shared.ptr_eq(&class_of(&script, "other")));
+    let snapshot = script.snapshot();
+    script.step("pod a cpu=1 on=n1");
+    assert!(shared.ptr_eq(&class_of(&script, "a")), "a pod that changes keeps its class");
+    script.step("pod a cpu=4");
+    script.step("gone pod b");
+    drop(snapshot);
+    assert!(shared.upgrade().is_none(), "nobody needs the class any more");
+    script.step("pod b cpu=4");
+    assert!(class_of(&script, "a").ptr_eq(&class_of(&script, "b")));
+}

@@ -1,0 +1,16 @@
+//! What goes into the state and what comes out, as text.
+
+#[cfg(test)]
+mod changes;
+#[cfg(test)]
+mod demand;
+#[cfg(test)]
+mod objects;
+#[cfg(test)]
+mod places;
+#[cfg(test)]
+mod pools;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod script;

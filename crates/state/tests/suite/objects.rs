@@ -1,0 +1,242 @@
+//! Objects from the words of a line, by way of the JSON that an API server would send.
+
+use std::sync::Arc;
+
+use api::lower::{BudgetFacts, NodeClassFacts, NodeClassReadiness, NodeFacts, PodFacts, daemon};
+use jiff::Timestamp;
+use model::{InstanceType, PoolName, Requirement, Requirements, Resources, TypeName, Vocabulary, labels};
+use serde_json::{Map, Value, json};
+use state::{Key, Object};
+
+/// The words of a line after kind and name: `key=value`, or a flag.
+pub(crate) struct Words<'a> {
+    pub(crate) line: &'a str,
+    pub(crate) words: Vec<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    pub(crate) fn has(&self, flag: &str) -> bool {
+        self.words.contains(&flag)
+    }
+
+    pub(crate) fn all(&self, key: &str) -> Vec<&'a str> {
+        let value = |word: &&'a str| word.strip_prefix(key)?.strip_prefix('=');
+        self.words.iter().filter_map(value).collect()
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&'a str> {
+        self.all(key).into_iter().next()
+    }
+
+    /// Every word must be known: a misspelt one would prove nothing.
+    pub(crate) fn expect(&self, known: &[&str]) {
+        for word in &self.words {
+            let key = word.split('=').next().unwrap_or(word);
+            assert!(known.contains(&key), "unknown word `{word}` in `{}`, use one of {known:?}", self.line);
+        }
+    }
+
+    fn labels(&self, key: &str) -> Map<String, Value> {
+        let pair = |text: &str| {
+            let (name, value) = text.split_once('=').unwrap_or_else(|| panic!("no label in `{}`", self.line));
+            (full_key(name).to_owned(), json!(value))
+        };
+        self.all(key).into_iter().map(pair).collect()
+    }
+
+    fn taints(&self, key: &str) -> Vec<Value> {
+        let taint = |text: &str| {
+            let (key, effect) = text.split_once(':').unwrap_or_else(|| panic!("no effect in `{}`", self.line));
+            json!({"key": full_key(key), "effect": effect})
+        };
+        self.all(key).into_iter().map(taint).collect()
+    }
+
+    fn requirements(&self) -> Vec<Value> {
+        let requirement = |text: &str| {
+            let parts: Vec<&str> = text.split(':').collect();
+            let values: Vec<&str> = parts.get(2).into_iter().flat_map(|values| values.split('|')).collect();
+            json!({"key": full_key(parts[0]), "operator": parts[1], "values": values})
+        };
+        self.all("require").into_iter().map(requirement).collect()
+    }
+
+    fn amounts(&self, prefix: &str) -> Map<String, Value> {
+        let amount = |(short, long): &(&str, &str)| {
+            self.get(&format!("{prefix}{short}")).map(|amount| ((*long).to_owned(), json!(amount)))
+        };
+        RESOURCES.iter().filter_map(amount).collect()
+    }
+
+    fn deletion(&self) -> Value {
+        if self.has("going") { json!("2026-01-01T00:00:00Z") } else { Value::Null }
+    }
+}
+
+const RESOURCES: [(&str, &str); 3] = [("cpu", "cpu"), ("mem", "memory"), ("gpu", "nvidia.com/gpu")];
+
+fn full_key(short: &str) -> &str {
+    match short {
+        "zone" => labels::ZONE,
+        "type" => labels::INSTANCE_TYPE,
+        "registered" => labels::REGISTERED,
+        "initialized" => labels::INITIALIZED,
+        "not-ready" => "node.kubernetes.io/not-ready",
+        "readiness" => "readiness.k8s.io/network",
+        "hostname" => labels::HOSTNAME,
+        _ => short,
+    }
+}
+
+/// An object, and which incarnation and version of it the line is about.
+pub(crate) fn object(kind: &str, name: &str, words: &Words<'_>, uid: &str, version: u64) -> Object {
+    let base = json!({"name": name, "uid": uid, "resourceVersion": version.to_string(),
+        "deletionTimestamp": words.deletion()});
+    match kind {
+        "pod" => Object::Pod(Arc::new(pod(base, words))),
+        "node" => Object::Node(Arc::new(node(base, words))),
+        "claim" => Object::Claim(Arc::new(serde_json::from_value(claim(base, words)).unwrap())),
+        "pool" => Object::Pool(Arc::new(serde_json::from_value(pool(base, words)).unwrap())),
+        "class" => {
+            words.expect(&[]);
+            let readiness = NodeClassReadiness::Ready;
+            let facts = NodeClassFacts { kind: KIND.to_owned(), name: name.to_owned(), generation: 1, readiness };
+            Object::NodeClass(Arc::new(facts))
+        }
+        "daemon" => {
+            words.expect(&["cpu", "mem", "gpu"]);
+            let template = json!({"spec": {"containers": containers(words)}});
+            let set = json!({"metadata": {"namespace": "system", "name": name},
+                "spec": {"selector": {}, "template": template}});
+            Object::Daemon(Arc::new(daemon(&serde_json::from_value(set).unwrap(), &Vocabulary::core()).unwrap()))
+        }
+        "budget" => Object::Budget(Arc::new(budget(name, words))),
+        _ => panic!("unknown kind in `{}`", words.line),
+    }
+}
+
+/// The key of an object of a script.
+pub(crate) fn key(kind: &str, name: &str) -> Key {
+    match kind {
+        "pod" => Key::Pod(model::PodKey::new("shop", name)),
+        "node" => Key::Node(model::NodeName::new(name)),
+        "claim" => Key::Claim(model::ClaimName::new(name)),
+        "pool" => Key::Pool(PoolName::new(name)),
+        "class" => Key::NodeClass(KIND.to_owned(), name.to_owned()),
+        "daemon" => Key::Daemon(format!("system/{name}").into()),
+        "budget" => Key::Budget("shop".to_owned(), name.to_owned()),
+        _ => panic!("unknown kind `{kind}`"),
+    }
+}
+
+/// A type that is sold to every pool.
+pub(crate) fn instance_type(name: &str, words: &Words<'_>) -> Arc<InstanceType> {
+    words.expect(&["cpu", "mem", "gpu"]);
+    let capacity: std::collections::BTreeMap<String, _> = serde_json::from_value(words.amounts("").into()).unwrap();
+    let requirements = Requirements::none().with(labels::INSTANCE_TYPE, Requirement::is(name));
+    let capacity = api::lower::resources(&capacity);
+    InstanceType::new(TypeName::new(name), requirements, capacity, Resources::none(), Vec::new())
+}
+
+const KIND: &str = "KWOKNodeClass";
+
+fn with(mut base: Value, fields: Value) -> Value {
+    let (Value::Object(base_fields), Value::Object(fields)) = (&mut base, fields) else { panic!("not objects") };
+    base_fields.extend(fields);
+    base
+}
+
+fn containers(words: &Words<'_>) -> Value {
+    json!([{"name": "c", "resources": {"requests": words.amounts("")}}])
+}
+
+fn pod(base: Value, words: &Words<'_>) -> PodFacts {
+    let known =
+        ["cpu", "mem", "gpu", "on", "owner", "label", "select", "protect", "born", "going", "done", "ready", "new"];
+    words.expect(&known);
+    let born = Timestamp::from_second(words.get("born").map_or(0, |seconds| seconds.parse().unwrap())).unwrap();
+    let owner = |kind: &str| json!([{"apiVersion": if kind == "Node" { "v1" } else { "apps/v1" }, "kind": kind, "name": "o", "uid": "o"}]);
+    let protect = words.get("protect").map(|value| json!({"karpenter.sh/do-not-disrupt": value}));
+    let metadata = json!({"namespace": "shop", "creationTimestamp": born.to_string(), "labels": words.labels("label"),
+        "annotations": protect, "ownerReferences": words.get("owner").map(owner)});
+    let mut conditions = Vec::new();
+    if !words.has("new") && words.get("on").is_none() {
+        conditions.push(json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}));
+    }
+    if words.has("ready") {
+        conditions.push(json!({"type": "Ready", "status": "True"}));
+    }
+    let phase = if words.has("done") { "Succeeded" } else { "Running" };
+    let pod = json!({
+        "metadata": with(base, metadata),
+        "spec": {"nodeName": words.get("on"), "nodeSelector": words.labels("select"), "containers": containers(words)},
+        "status": {"phase": phase, "conditions": conditions, "startTime": "1970-01-01T00:00:00Z"},
+    });
+    PodFacts::lower(&serde_json::from_value(pod).unwrap(), &Vocabulary::core()).unwrap()
+}
+
+fn node(base: Value, words: &Words<'_>) -> NodeFacts {
+    words.expect(&["cpu", "mem", "gpu", "provider", "label", "taint", "going"]);
+    let node = json!({
+        "metadata": with(base, json!({"labels": words.labels("label")})),
+        "spec": {"providerID": words.get("provider"), "taints": words.taints("taint")},
+        "status": {"capacity": words.amounts(""), "allocatable": words.amounts("")},
+    });
+    NodeFacts::lower(&serde_json::from_value(node).unwrap()).unwrap()
+}
+
+fn claim(base: Value, words: &Words<'_>) -> Value {
+    let known = ["cpu", "mem", "gpu", "capacity.cpu", "request.cpu", "pool", "provider", "label", "taint", "startup"];
+    words.expect(&[&known[..], &["require", "kind", "going"]].concat());
+    let mut own_labels = words.labels("label");
+    own_labels.extend(words.get("pool").map(|pool| (labels::NODEPOOL.to_owned(), json!(pool))));
+    let allocatable = words.amounts("");
+    let mut capacity = allocatable.clone();
+    capacity.extend(words.amounts("capacity."));
+    json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+        "metadata": with(base, json!({"labels": own_labels})),
+        "spec": {
+            "nodeClassRef": class_reference(words), "requirements": words.requirements(),
+            "resources": {"requests": words.amounts("request.")},
+            "taints": words.taints("taint"), "startupTaints": words.taints("startup"),
+        },
+        "status": {"providerID": words.get("provider"), "allocatable": allocatable, "capacity": capacity},
+    })
+}
+
+fn pool(base: Value, words: &Words<'_>) -> Value {
+    words.expect(&["label", "require", "taint", "limit.cpu", "weight", "replicas", "kind", "unready", "going"]);
+    let number = |key: &str| words.get(key).map(|number| number.parse::<i64>().unwrap());
+    let ready = json!({"type": "Ready", "status": if words.has("unready") { "False" } else { "True" },
+        "reason": "Told", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    let mut spec = json!({
+        "template": {
+            "metadata": {"labels": words.labels("label")},
+            "spec": {"nodeClassRef": class_reference(words), "requirements": words.requirements(),
+                "taints": words.taints("taint")},
+        },
+        "limits": words.amounts("limit."),
+    });
+    for key in ["weight", "replicas"] {
+        number(key).iter().for_each(|number| spec[key] = json!(number));
+    }
+    json!({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": base, "spec": spec,
+        "status": {"conditions": [ready]}})
+}
+
+fn class_reference(words: &Words<'_>) -> Value {
+    json!({"group": "karpenter.kwok.sh", "kind": words.get("kind").unwrap_or(KIND), "name": "default"})
+}
+
+fn budget(name: &str, words: &Words<'_>) -> BudgetFacts {
+    words.expect(&["select", "max", "spares-unready"]);
+    let max = words.get("max").map(|max| max.parse::<i32>().map_or_else(|_| json!(max), |number| json!(number)));
+    let policy = words.has("spares-unready").then_some("AlwaysAllow");
+    let budget = json!({
+        "metadata": {"namespace": "shop", "name": name},
+        "spec": {"selector": {"matchLabels": words.labels("select")}, "maxUnavailable": max,
+            "unhealthyPodEvictionPolicy": policy},
+    });
+    BudgetFacts::lower(&serde_json::from_value(budget).unwrap()).unwrap()
+}

@@ -1,0 +1,243 @@
+//! A script: changes go in line by line, questions come in between.
+//!
+//! ```text
+//! type    m cpu=4 mem=8Gi                                    (sold to every pool)
+//! pool    default label=team=web require=zone:In:a limit.cpu=8 weight=5 replicas=2 unready going kind=Other
+//! class   default
+//! claim   c1 pool=default request.cpu=2 require=type:In:m    (promised)
+//! claim   c1 pool=default provider=i-1 cpu=4 capacity.cpu=5  (launched) label= taint= startup= going
+//! node    n1 provider=i-1 cpu=4 label=initialized=true taint=gpu:NoSchedule going
+//! pod     web cpu=1 on=n1 owner=StatefulSet label=app=web select=zone=a protect=true born=5 ready done going new
+//! daemon  logs cpu=1
+//! budget  b select=app=web max=0 spares-unready
+//! late    2 node n1 ...                                      (version 2 of what is known, whatever came since)
+//! ghost   node n1 ...                                        (the incarnation before the present one)
+//! gone    pod web
+//! listed  pod web db                                         (a full list of a kind: what is not in it is gone)
+//! nominate node/n1 20                                        (until second 20)
+//! at      15                                                 (the clock)
+//! ? wakes | places | pending | pools | tracked | capacity default | nominated c1 n1 | complete
+//! ```
+//!
+//! Short keys stand for long labels: `zone`, `type`, `registered`, `initialized`, `hostname`; and for the taints
+//! `not-ready` and `readiness`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use expect_test::Expect;
+use jiff::Timestamp;
+use model::{ClaimName, InstanceType, NodeName, Place, PlaceId, PoolName, Resources, Snapshot, Vocabulary};
+use state::{Cluster, Key, Kind, ManagedKind, Tracked, Wake};
+
+use crate::objects::{Words, instance_type, key, object};
+
+/// Compares the answers to a script's questions with what is expected.
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "expect![..] reads better at the call sites without a reference")]
+pub(crate) fn check(script: &str, expected: Expect) {
+    expected.assert_eq(&Script::run(script).answers);
+}
+
+/// A cluster that was told a story.
+pub(crate) struct Script {
+    pub(crate) cluster: Cluster,
+    pub(crate) answers: String,
+    types: Vec<Arc<InstanceType>>,
+    now: Timestamp,
+    version: u64,
+    /// How often an object of this kind and name has gone.
+    incarnations: BTreeMap<Key, u64>,
+    wakes: Vec<Wake>,
+}
+
+impl Script {
+    /// A cluster that nothing was told about.
+    pub(crate) fn new() -> Self {
+        let managed = ManagedKind { group: "karpenter.kwok.sh".to_owned(), kind: "KWOKNodeClass".to_owned() };
+        Self {
+            cluster: Cluster::new(Arc::new(Vocabulary::core()), managed),
+            answers: String::new(),
+            types: Vec::new(),
+            now: Timestamp::UNIX_EPOCH,
+            // Versions of `late` lines are below this.
+            version: 100,
+            incarnations: BTreeMap::new(),
+            wakes: Vec::new(),
+        }
+    }
+
+    /// The state at the end of a script.
+    pub(crate) fn run(text: &str) -> Self {
+        let mut script = Self::new();
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
+        lines.filter(|line| !line.is_empty()).for_each(|line| script.step(line));
+        script
+    }
+
+    /// Carries out one line.
+    pub(crate) fn step(&mut self, line: &str) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["?", ..] => self.answer(&words[1..]),
+            ["at", seconds] => self.now = second(seconds),
+            ["nominate", place, until] => self.cluster.nominate(place_id(place), second(until)),
+            ["type", name, ..] => self.types.push(instance_type(name, &Words { line, words: words[2..].to_vec() })),
+            ["gone", kind, name] => self.wakes = self.remove(&key(kind, name)),
+            ["listed", kind, ..] => self.list(kind, &words[2..]),
+            ["late", version, ..] => self.apply(line, &words[2..], version.parse().unwrap(), 0),
+            ["ghost", ..] => self.apply(line, &words[1..], self.version, 1),
+            _ => {
+                self.version += 1;
+                self.apply(line, &words, self.version, 0);
+            }
+        }
+    }
+
+    fn apply(&mut self, line: &str, words: &[&str], version: u64, before: u64) {
+        let (kind, name) = (words[0], words[1]);
+        let incarnation = self.incarnations.get(&key(kind, name)).copied().unwrap_or(0);
+        let uid = format!("{kind}-{name}-{}", incarnation.checked_sub(before).unwrap());
+        let words = Words { line, words: words[2..].to_vec() };
+        self.wakes = self.cluster.apply(object(kind, name, &words, &uid, version));
+        if kind == "pool" && self.cluster.pool(&PoolName::new(name)).is_some() {
+            self.cluster.set_types(PoolName::new(name), self.types.clone().into());
+        }
+    }
+
+    fn remove(&mut self, key: &Key) -> Vec<Wake> {
+        *self.incarnations.entry(key.clone()).or_insert(0) += 1;
+        self.cluster.remove(key)
+    }
+
+    /// From here on the name belongs to another object; nobody saw the old one go.
+    pub(crate) fn reincarnate(&mut self, kind: &str, name: &str) {
+        *self.incarnations.entry(key(kind, name)).or_insert(0) += 1;
+    }
+
+    fn list(&mut self, kind: &str, names: &[&str]) {
+        let present: BTreeSet<Key> = names.iter().map(|name| key(kind, name)).collect();
+        self.wakes = self.cluster.finish_list(key(kind, "").kind(), &present);
+    }
+
+    /// The snapshot as of now; which revision it is does not matter.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot { revision: model::Revision(0), ..Snapshot::clone(&self.cluster.snapshot(self.now)) }
+    }
+
+    fn answer(&mut self, question: &[&str]) {
+        let mut lines: Vec<String> = match question {
+            ["wakes"] => {
+                let wakes: BTreeSet<String> = self.wakes.iter().map(wake).collect();
+                vec![wakes.into_iter().collect::<Vec<_>>().join(", ")]
+            }
+            ["places"] => self.snapshot().places.iter().map(|found| place(found)).collect(),
+            ["pending"] => self.snapshot().pending.iter().map(group).collect(),
+            ["pools"] => self.snapshot().pools.iter().map(|found| pool(found)).collect(),
+            ["tracked"] => self.cluster.tracked().map(|found| tracked(&found)).collect(),
+            ["capacity", name] => {
+                let name = PoolName::new(*name);
+                let (claimed, running) = (self.cluster.claimed_capacity(&name), self.cluster.running_capacity(&name));
+                vec![format!("claimed: {claimed}"), format!("running: {}", told(&above_zero(&running)))]
+            }
+            ["nominated", claim, node] => {
+                let found = self.cluster.is_nominated(&ClaimName::new(*claim), &NodeName::new(*node), self.now);
+                vec![found.to_string()]
+            }
+            ["complete"] => vec![self.cluster.is_complete().to_string()],
+            _ => panic!("unknown question {question:?}"),
+        };
+        lines.retain(|line| !line.is_empty());
+        writeln!(self.answers, "{}", told(&lines.join("\n"))).unwrap();
+    }
+}
+
+fn told(answer: &impl ToString) -> String {
+    Some(answer.to_string()).filter(|text| !text.is_empty()).unwrap_or_else(|| "nothing".to_owned())
+}
+
+fn second(text: &str) -> Timestamp {
+    Timestamp::from_second(text.parse().unwrap()).unwrap()
+}
+
+fn place_id(text: &str) -> PlaceId {
+    match text.split_once('/') {
+        Some(("node", name)) => PlaceId::Node(NodeName::new(name)),
+        Some(("claim", name)) => PlaceId::Claim(ClaimName::new(name)),
+        _ => panic!("`{text}` is no place"),
+    }
+}
+
+fn wake(wake: &Wake) -> String {
+    match wake {
+        Wake::Waiting(pod) => format!("waiting {}", pod.name),
+        Wake::PodMoved(node) => format!("moved {node}"),
+        Wake::PodLeft(node) => format!("left {node}"),
+        Wake::Claim(claim) => format!("claim {claim}"),
+        Wake::Node(node) => format!("node {node}"),
+        Wake::Pool(pool) => format!("pool {pool}"),
+    }
+}
+
+fn named(name: &str, value: impl ToString) -> String {
+    let value = value.to_string();
+    if value.is_empty() { value } else { format!(" {name}({value})") }
+}
+
+fn place(place: &Place) -> String {
+    let taints: Vec<String> = place.taints.iter().map(ToString::to_string).collect();
+    let pool = place.pool.as_ref().map_or_else(String::new, |pool| format!(" of {pool}"));
+    [
+        format!("{} {:?}{pool}", place.id, place.stage),
+        named("labels", &place.requirements),
+        named("taints", taints.join(" ")),
+        named("has", &place.allocatable),
+        named("used", &place.used),
+        named("daemons", &place.used_by_daemons),
+    ]
+    .concat()
+}
+
+fn group(group: &model::PendingGroup) -> String {
+    let names: Vec<&str> = group.pods.iter().map(|pod| &*pod.name).collect();
+    let requirements = group.class.alternatives.first().map(ToString::to_string).unwrap_or_default();
+    format!("{}:{}{}", names.join(" "), named("asks", &group.class.requests), named("labels", requirements))
+}
+
+fn pool(pool: &model::Pool) -> String {
+    let types: Vec<&str> = pool.types.iter().map(|kind| kind.name.as_str()).collect();
+    [
+        format!("{} weight {}", pool.name, pool.weight),
+        named("requires", &pool.requirements),
+        named("taints", pool.taints.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
+        named("limits", &pool.limits),
+        named("uses", &pool.in_use),
+        named("types", types.join(" ")),
+    ]
+    .concat()
+}
+
+fn tracked(tracked: &Tracked) -> String {
+    let name = |claim: &api::NodeClaim| claim.metadata.name.clone().unwrap_or_default();
+    match tracked {
+        Tracked::Claimed(claim) => format!("claimed {}", name(claim)),
+        Tracked::Joined(claim, node) => format!("joined {} {}", name(claim), node.name),
+        Tracked::Foreign(node) => format!("foreign {}", node.name),
+    }
+}
+
+fn above_zero(amounts: &Resources) -> Resources {
+    amounts.iter().filter(|(_, amount)| *amount > 0).map(|(name, amount)| (name.clone(), amount)).collect()
+}
+
+/// Every kind by the word that scripts use.
+pub(crate) const KINDS: [(&str, Kind); 7] = [
+    ("pod", Kind::Pod),
+    ("node", Kind::Node),
+    ("claim", Kind::Claim),
+    ("pool", Kind::Pool),
+    ("class", Kind::NodeClass),
+    ("daemon", Kind::Daemon),
+    ("budget", Kind::Budget),
+];

@@ -1,0 +1,76 @@
+//! A control plane that is ready for the controller.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use control_plane::{ControlPlane, Options, Toolbox};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+/// The identity of the controller, and with it the role that is tested.
+const USER: &str = "system:serviceaccount:kube-system:karpenter";
+const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
+
+/// A real control plane with our custom resources and roles, and a client that may do everything.
+pub struct Bed {
+    /// The programs.
+    pub control_plane: ControlPlane,
+    /// An administrator's client.
+    pub client: Client,
+}
+
+impl Bed {
+    /// Starts everything but the controller.
+    pub async fn start() -> Result<Self> {
+        let toolbox = Toolbox::ensure()?;
+        let control_plane = ControlPlane::start(&toolbox, &Options::default())?;
+        let client = client(&control_plane.admin_kubeconfig()).await?;
+        let bed = Self { control_plane, client };
+        let chart = chart();
+        bed.kubectl(&["create", "-f", &chart.join("crds").to_string_lossy()])?;
+        bed.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"])?;
+        bed.kubectl(&["create", "-f", &chart.join("templates").to_string_lossy()])?;
+        Ok(bed)
+    }
+
+    /// Runs stock kubectl as administrator; its output, or its complaint as an error.
+    pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
+        self.control_plane.run_kubectl(arguments)
+    }
+
+    /// `kubectl apply` of a manifest.
+    pub fn apply(&self, manifest: &str) -> Result<()> {
+        let mut child = self
+            .control_plane
+            .kubectl(["apply", "-f", "-"])?
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .context("start kubectl")?;
+        let mut input = child.stdin.take().context("kubectl's input")?;
+        std::io::Write::write_all(&mut input, manifest.as_bytes()).context("write the manifest")?;
+        drop(input);
+        let output = child.wait_with_output().context("wait for kubectl")?;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        anyhow::ensure!(output.status.success(), "kubectl apply: {complaint}\n{manifest}");
+        Ok(())
+    }
+
+    /// A kubeconfig for the controller's service account.
+    pub fn controller_kubeconfig(&self) -> Result<PathBuf> {
+        self.control_plane.kubeconfig(USER, &GROUPS)
+    }
+}
+
+/// The chart whose roles and resources are tested.
+fn chart() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../charts/karpenter-kwok")
+}
+
+/// A client for a kubeconfig file.
+pub async fn client(kubeconfig: &std::path::Path) -> Result<Client> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).context("read the kubeconfig")?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(Client::try_from(config)?)
+}
