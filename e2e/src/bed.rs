@@ -3,9 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use api::{NodeClaim, NodePool};
 use control_plane::{ControlPlane, Options, Toolbox};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::{Api, Client, Config, ResourceExt};
+
+use crate::manifests::FOREIGN_NODE;
+use crate::seen::is_ready_node;
+use crate::waiting::{Seen, wait_for};
 
 /// The identity of the controller, and with it the role that is tested.
 const USER: &str = "system:serviceaccount:kube-system:karpenter";
@@ -54,6 +60,59 @@ impl Bed {
         let output = child.wait_with_output().context("wait for kubectl")?;
         let complaint = String::from_utf8_lossy(&output.stderr);
         anyhow::ensure!(output.status.success(), "kubectl apply: {complaint}\n{manifest}");
+        Ok(())
+    }
+
+    /// Pods of the default namespace.
+    pub fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), "default")
+    }
+
+    /// All nodes.
+    pub fn nodes(&self) -> Api<Node> {
+        Api::all(self.client.clone())
+    }
+
+    /// All claims.
+    pub fn claims(&self) -> Api<NodeClaim> {
+        Api::all(self.client.clone())
+    }
+
+    /// All pools.
+    pub fn pools(&self) -> Api<NodePool> {
+        Api::all(self.client.clone())
+    }
+
+    /// Events about objects of the default namespace and of none.
+    pub fn events(&self) -> Api<Event> {
+        Api::namespaced(self.client.clone(), "default")
+    }
+
+    /// Adds a node without a claim of ours and waits until it is ready.
+    pub async fn add_foreign_node(&self) -> Result<Node> {
+        self.apply(FOREIGN_NODE)?;
+        // A young node is ready before its not-ready taint is gone.
+        let settled =
+            |node: &Node| is_ready_node(node) && node.spec.iter().flat_map(|spec| &spec.taints).flatten().count() == 1;
+        let ready = |nodes: &Seen<Node>| nodes.get("foreign").is_some_and(settled);
+        let mut seen = wait_for(self.nodes(), "the foreign node", ready).await?;
+        seen.remove("foreign").context("the foreign node is there")
+    }
+
+    /// Fails if anybody changed the foreign node.
+    pub async fn check_foreign_node(&self, before: &Node) -> Result<()> {
+        let after = self.nodes().get("foreign").await?;
+        anyhow::ensure!(after.spec == before.spec, "the foreign node's spec changed: {:?}", after.spec);
+        anyhow::ensure!(after.labels() == before.labels(), "the foreign node's labels changed: {:?}", after.labels());
+        anyhow::ensure!(
+            after.annotations() == before.annotations(),
+            "its annotations changed: {:?}",
+            after.annotations()
+        );
+        anyhow::ensure!(
+            after.finalizers().is_empty() && after.owner_references().is_empty(),
+            "the foreign node was claimed"
+        );
         Ok(())
     }
 

@@ -42,7 +42,7 @@ impl Controller {
             Some(path) => path.clone(),
             None => bed.controller_kubeconfig()?,
         };
-        let mut launch = Launch::new(name, program()?, &log)
+        let mut launch = Launch::new(name, controller_program()?, &log)
             .environment("KUBECONFIG", kubeconfig)
             .environment("SYSTEM_NAMESPACE", "kube-system")
             .environment("METRICS_PORT", metrics.to_string())
@@ -87,7 +87,7 @@ impl Controller {
 }
 
 /// The controller that was built along with this test.
-fn program() -> Result<PathBuf> {
+pub fn controller_program() -> Result<PathBuf> {
     let own = std::env::current_exe().context("find this program")?;
     let folder = own.ancestors().nth(2).context("find the folder of programs")?;
     let program = folder.join("karpenter-kwok");

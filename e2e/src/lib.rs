@@ -8,9 +8,10 @@ mod bed;
 mod controller;
 mod manifests;
 pub mod proxy;
+pub mod seen;
 mod waiting;
 
 pub use bed::{Bed, client};
-pub use controller::{Controller, ControllerSettings};
+pub use controller::{Controller, ControllerSettings, controller_program};
 pub use manifests::{FOREIGN_NODE, inflate, kwok_node_class, node_pool};
-pub use waiting::{Seen, wait_for};
+pub use waiting::{BOUND, Seen, wait_for, wait_until};

@@ -76,6 +76,8 @@ metadata:
     kubernetes.io/hostname: foreign
     kubernetes.io/os: linux
     kubernetes.io/arch: amd64
+    beta.kubernetes.io/os: linux
+    beta.kubernetes.io/arch: amd64
 spec:
   taints:
   - key: foreign

@@ -3,19 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use api::NodeClaim;
 use e2e::proxy::{self, KillEverywhere, KillPoint, Side};
+use e2e::seen::{is_ready, is_running};
 use e2e::{Bed, Controller, ControllerSettings, inflate, kwok_node_class, node_pool, wait_for};
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use kube::runtime::WatchStreamExt;
 use kube::{Api, Client, ResourceExt};
 use tokio::sync::mpsc;
-
-const BOUND: Duration = Duration::from_secs(240);
 
 /// Four CPUs hold three pods of one CPU. The grace period gives pods that will not leave five seconds.
 const POOL: &str = "      - key: karpenter.kwok.sh/instance-cpu
@@ -120,7 +118,7 @@ async fn the_story_goes_on_after_a_kill_at_every_effect() -> Result<()> {
     let bed = Bed::start().await?;
     let history = History::default();
     history.record(&bed.client);
-    let foreign_before = foreign_node(&bed).await?;
+    let foreign = bed.add_foreign_node().await?;
 
     let (plan, kills) = KillEverywhere::new();
     let own = bed.controller_kubeconfig()?;
@@ -151,10 +149,7 @@ async fn the_story_goes_on_after_a_kill_at_every_effect() -> Result<()> {
     {
         assert_eq!(nodes.len(), 1, "claim {claim} was launched more than once");
     }
-    let foreign_after = Api::<Node>::all(bed.client.clone()).get("foreign").await?;
-    assert_eq!(foreign_after.spec, foreign_before.spec);
-    assert_eq!(foreign_after.labels(), foreign_before.labels());
-    assert_eq!(foreign_after.finalizers(), foreign_before.finalizers());
+    bed.check_foreign_node(&foreign).await?;
     println!("killed at {} points:\n{visited:#?}", visited.len());
     Ok(())
 }
@@ -176,54 +171,24 @@ async fn keep_running(
 }
 
 async fn story(bed: &Bed) -> Result<()> {
-    let (pods, claims, nodes) = apis(bed);
+    let (pods, claims, nodes) = (bed.pods(), bed.claims(), bed.nodes());
     bed.apply(
         &[kwok_node_class("default"), node_pool("default", POOL), inflate(6), STANDALONE.to_owned()].join("---\n"),
     )?;
-    wait_for(pods.clone(), "six running pods", BOUND, |pods| pods.len() == 6 && pods.values().all(is_running)).await?;
-    wait_for(claims.clone(), "all claims ready", BOUND, |claims| claims.len() == 3 && claims.values().all(is_ready))
-        .await?;
+    wait_for(pods.clone(), "six running pods", |pods| pods.len() == 6 && pods.values().all(is_running)).await?;
+    wait_for(claims.clone(), "all claims ready", |claims| claims.len() == 3 && claims.values().all(is_ready)).await?;
 
     bed.apply(STUBBORN)?;
     let placed =
-        wait_for(pods.clone(), "the stubborn pod", BOUND, |pods| pods.len() == 7 && pods.values().all(is_running))
-            .await?;
+        wait_for(pods.clone(), "the stubborn pod", |pods| pods.len() == 7 && pods.values().all(is_running)).await?;
     let node = placed["stubborn"].spec.as_ref().and_then(|spec| spec.node_name.clone()).context("it is bound")?;
     bed.kubectl(&["delete", "node", &node, "--wait=false"])?;
-    wait_for(nodes.clone(), "the node's end", BOUND, |nodes| !nodes.contains_key(&node)).await?;
-    wait_for(pods.clone(), "six running pods again", BOUND, |pods| pods.len() == 6 && pods.values().all(is_running))
-        .await?;
+    wait_for(nodes.clone(), "the node's end", |nodes| !nodes.contains_key(&node)).await?;
+    wait_for(pods.clone(), "six running pods again", |pods| pods.len() == 6 && pods.values().all(is_running)).await?;
 
     bed.kubectl(&["scale", "deployment", "inflate", "--replicas=0"])?;
     bed.kubectl(&["delete", "nodeclaim", "standalone", "--wait=false"])?;
-    wait_for(claims, "the end of all claims", BOUND, |claims| claims.is_empty()).await?;
-    wait_for(nodes, "only the foreign node", BOUND, |nodes| nodes.len() == 1).await?;
+    wait_for(claims, "the end of all claims", |claims| claims.is_empty()).await?;
+    wait_for(nodes, "only the foreign node", |nodes| nodes.len() == 1).await?;
     Ok(())
-}
-
-fn apis(bed: &Bed) -> (Api<Pod>, Api<NodeClaim>, Api<Node>) {
-    let client = || bed.client.clone();
-    (Api::namespaced(client(), "default"), Api::all(client()), Api::all(client()))
-}
-
-fn is_running(pod: &Pod) -> bool {
-    let running = pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running");
-    running && pod.metadata.deletion_timestamp.is_none()
-}
-
-fn is_ready(claim: &NodeClaim) -> bool {
-    let conditions = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.into_iter().any(|found| found.type_ == "Ready" && found.status == api::ConditionStatus::True)
-}
-
-/// A node that nobody claims, full for our pods by its taint.
-async fn foreign_node(bed: &Bed) -> Result<Node> {
-    bed.apply(e2e::FOREIGN_NODE)?;
-    let nodes = Api::<Node>::all(bed.client.clone());
-    let ready = |node: &Node| {
-        let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-        conditions.into_iter().any(|found| found.type_ == "Ready" && found.status == "True")
-    };
-    let seen = wait_for(nodes, "the foreign node", BOUND, |nodes| nodes.get("foreign").is_some_and(ready)).await?;
-    Ok(seen["foreign"].clone())
 }

@@ -8,13 +8,12 @@ use api::NodeClaim;
 use cloud::InstanceTypes;
 use controllers::clock::{Clock, SystemClock};
 use controllers::metrics::Build;
-use controllers::process::{Flag, LogSettings, Options, OptionsError, Outputs, Program, json_layer};
+use controllers::process::{Flag, LogSettings, Options, OptionsError, Outputs, Program, connect, json_layer};
 use controllers::run::{self, Wiring};
 use futures::FutureExt;
 use karpenter_kwok::{KwokProvider, instance_types, instance_types_file};
+use kube::Client;
 use kube::api::{Api, ListParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use tracing_subscriber::layer::SubscriberExt;
 
 const TYPES_FILE: &str = "instance-types-file-path";
@@ -88,7 +87,7 @@ async fn controller(options: Options) -> Result<(), Box<dyn std::error::Error>> 
         tracing::info!(gate, "ignoring a feature gate that does not exist");
     }
     let types = read_types(options.provider_setting(TYPES_FILE).unwrap_or_default())?;
-    let client = Client::try_from(config(options.kubeconfig.as_deref()).await?)?;
+    let client = connect(options.kubeconfig.as_deref()).await?;
     let provider = Arc::new(KwokProvider::new(client.clone(), types));
     let resuming = resume(client.clone(), Arc::clone(&provider)).boxed();
     let build = Build {
@@ -118,15 +117,6 @@ fn read_types(path: &str) -> Result<InstanceTypes, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("read instance types from `{path}`: {error}"))?;
     let types = instance_types_file::parse(&text).map_err(|error| format!("instance types in `{path}`: {error}"))?;
     Ok(types.into())
-}
-
-async fn config(kubeconfig: Option<&str>) -> Result<Config, Box<dyn std::error::Error>> {
-    Ok(match kubeconfig {
-        Some(path) => {
-            Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &KubeConfigOptions::default()).await?
-        }
-        None => Config::infer().await?,
-    })
 }
 
 /// Takes up launches whose node was still to come when an earlier process ended.

@@ -80,7 +80,9 @@ impl PodClass {
         let mut preferences: Vec<&Preference> = self.preferences.iter().collect();
         preferences.sort_by_key(|preference| std::cmp::Reverse(preference.weight));
         let preferred = preferences.iter().flat_map(|preference| {
-            self.alternatives.iter().map(|alternative| alternative.and(&preference.requirements))
+            // A wish that contradicts an alternative is no reading of the pod: together they would ask for absence.
+            let possible = |alternative: &&Requirements| alternative.intersect(&preference.requirements).is_ok();
+            self.alternatives.iter().filter(possible).map(|alternative| alternative.and(&preference.requirements))
         });
         let strict = preferred.chain(self.alternatives.iter().cloned());
         let attempt = |requirements| Attempt { requirements, tolerations: self.tolerations.clone() };

@@ -22,7 +22,7 @@ pub(crate) use draft::ClaimDraft;
 
 use crate::context::Context;
 use crate::metrics::ClaimLabels;
-use crate::work::{Next, Outcome};
+use crate::work::{Next, Outcome, Work};
 use crate::write;
 
 /// A claim that is not launched by then is given up.
@@ -47,9 +47,12 @@ pub(crate) async fn reconcile(context: &Context, name: &ClaimName) -> Outcome {
         launch::Launch::Retry(next) => next,
     };
     register::step(context, &mut draft).await?;
-    next = next.sooner(quiet::step(context, &mut draft));
-    next = next.sooner(check_timeouts(context, &draft).await?);
+    let quiet = quiet::step(context, &mut draft);
+    next = next.sooner(quiet.next).sooner(check_timeouts(context, &draft).await?);
     draft.save(context).await?;
+    if quiet.is_news {
+        context.request(Work::Disrupt);
+    }
     Ok(next)
 }
 

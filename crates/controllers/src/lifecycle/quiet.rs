@@ -11,16 +11,30 @@ use model::{NodeName, PoolName};
 use super::draft::ClaimDraft;
 use super::{labels_of, left_of};
 use crate::context::Context;
-use crate::work::{Next, Work};
+use crate::work::Next;
 
 /// Pod events are written to the claim at most this often.
 const POD_EVENT_QUIET: Duration = Duration::from_secs(10);
 
+/// What follows from a node's quiet time.
+pub(super) struct Quiet {
+    /// When to look again.
+    pub(super) next: Next,
+    /// The node may be considered from now on; whoever considers nodes wants to know, once that is written.
+    pub(super) is_news: bool,
+}
+
+impl Quiet {
+    fn later(next: Next) -> Self {
+        Self { next, is_news: false }
+    }
+}
+
 /// Notes the last pod event and keeps the condition `Consolidatable`: present and true, or absent.
-pub(super) fn step(context: &Context, draft: &mut ClaimDraft) -> Next {
+pub(super) fn step(context: &Context, draft: &mut ClaimDraft) -> Quiet {
     if !draft.is_true(conditions::INITIALIZED) {
         draft.conditions(|conditions| conditions.clear(conditions::CONSOLIDATABLE));
-        return Next::OnChange;
+        return Quiet::later(Next::OnChange);
     }
     note_pod_event(context, draft);
     let pool = PoolName::new(labels_of(draft.claim()).pool.as_str());
@@ -34,18 +48,15 @@ pub(super) fn step(context: &Context, draft: &mut ClaimDraft) -> Next {
     match remaining(after.as_ref(), quiet_since, context.now()) {
         Remaining::Over => {
             let is_news = draft.conditions(|conditions| conditions.set_true(conditions::CONSOLIDATABLE));
-            if is_news {
-                context.request(Work::Disrupt);
-            }
-            Next::OnChange
+            Quiet { next: Next::OnChange, is_news }
         }
         Remaining::Wait(left) => {
             draft.conditions(|conditions| conditions.clear(conditions::CONSOLIDATABLE));
-            Next::After(left)
+            Quiet::later(Next::After(left))
         }
         Remaining::Never => {
             draft.conditions(|conditions| conditions.clear(conditions::CONSOLIDATABLE));
-            Next::OnChange
+            Quiet::later(Next::OnChange)
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Everything that decides here is a pure function of what it is handed (arguments, environment, clock, observed
 //! Lease); the sockets, signals and API calls around it are thin.
 
+mod client;
 mod durations;
 mod flags;
 mod leader;
@@ -13,6 +14,7 @@ mod process_metrics;
 mod serve;
 mod shutdown;
 
+pub use client::{ConnectError, connect};
 pub use durations::parse_duration;
 pub use flags::{Flag, Program};
 pub use leader::{LeaderConfig, LeaderElector, LeaderError, LeaseRecord, LeaseStep, Lost, decide};

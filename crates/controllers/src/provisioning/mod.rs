@@ -11,7 +11,7 @@ use std::time::Duration;
 use api::NodePool;
 use futures::future::join_all;
 use jiff::SignedDuration;
-use model::{ClaimName, PlaceId, Plan, PlannedClaim, PoolName};
+use model::{ClaimName, PlaceId, PlannedClaim, PoolName};
 use state::Object;
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::work::{Next, Outcome, WorkError};
 use crate::write::{self, WriteError};
 
-/// Pods that still wait are looked at again after this long, should nothing change before.
+/// Pods that need a place are looked at again after this long, should nothing change before.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 const SHORTEST_NOMINATION: Duration = Duration::from_secs(10);
 
@@ -61,15 +61,12 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     let (created, failed) = split(join_all(creations).await);
     report::events(context, &plan, &created);
     context.notes().passes += 1;
-    finish(context, &plan, failed)
+    finish(failed)
 }
 
-fn finish(context: &Context, plan: &Plan, failed: Vec<WriteError>) -> Outcome {
-    if let Some(error) = failed.into_iter().next() {
-        return Err(error.into());
-    }
-    let still_waiting = context.cluster().waiting().next().is_some() || !plan.unplaced.is_empty();
-    Ok(if still_waiting { Next::After(LOOK_AGAIN) } else { Next::OnChange })
+/// As long as pods need a place they are planned again now and then: it renews the nominations that keep their nodes.
+fn finish(failed: Vec<WriteError>) -> Outcome {
+    failed.into_iter().next().map_or(Ok(Next::After(LOOK_AGAIN)), |error| Err(error.into()))
 }
 
 fn split(results: Vec<Result<Option<CreatedClaim>, WriteError>>) -> (Vec<CreatedClaim>, Vec<WriteError>) {

@@ -1,7 +1,5 @@
 //! Telling people what was planned: logs, events, gauges.
 
-use std::collections::BTreeSet;
-
 use api::lower::{PodFacts, PodFault};
 use model::{ClaimName, Plan, PlannedClaim, PodKey, Unplaced};
 use tokio::time::Instant;
@@ -104,7 +102,7 @@ fn reasons(unplaced: &Unplaced) -> String {
 pub(super) fn ignored(context: &Context) -> usize {
     let faulty: Vec<_> = context.cluster().waiting().filter(|pod| !pod.faults.is_empty()).cloned().collect();
     for pod in &faulty {
-        if pod.faults == BTreeSet::from([PodFault::KeepsAway]) {
+        if pod.faults.contains(&PodFault::KeepsAway) {
             continue;
         }
         let texts: Vec<String> = pod.faults.iter().map(ToString::to_string).collect();

@@ -1,0 +1,224 @@
+//! The way of a pod on a real control plane: from unschedulable to running, and back to nothing.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use e2e::seen::{condition, is_ready, is_running};
+use e2e::{Bed, Controller, ControllerSettings, inflate, kwok_node_class, node_pool, wait_for, wait_until};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+
+/// Four CPUs hold three pods of one CPU; nodes go a second after their last pod, all at once.
+const SMALL: &str = "      - key: karpenter.kwok.sh/instance-cpu
+        operator: In
+        values: [\"4\"]
+  disruption:
+    consolidationPolicy: WhenEmpty
+    consolidateAfter: 1s
+    budgets:
+    - nodes: 100%
+";
+
+async fn started(extra: &str) -> Result<(Bed, Controller)> {
+    let bed = Bed::start().await?;
+    bed.apply(&[kwok_node_class("default"), node_pool("default", extra)].join("---\n"))?;
+    let controller = Controller::start(&bed, "controller", &ControllerSettings::default())?;
+    Ok((bed, controller))
+}
+
+fn all_running(count: usize) -> impl Fn(&e2e::Seen<Pod>) -> bool {
+    move |pods| pods.len() == count && pods.values().all(is_running)
+}
+
+fn node_of(pod: &Pod) -> String {
+    pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default()
+}
+
+/// The whole way with stock kubectl: 0, 10, 0.
+///
+/// OBS-11: events come from the source `karpenter`. PROV-54: a pod is told where it should go. OBS-02: the pool counts
+/// its nodes. API-52: the hash version. TERM-24: a foreign node stays as it is. PROV-56: owner, labels and annotations.
+#[tokio::test(flavor = "multi_thread")]
+async fn inflate_comes_and_goes() -> Result<()> {
+    let (bed, controller) = started(SMALL).await?;
+    let foreign = bed.add_foreign_node().await?;
+    bed.apply(&inflate(0))?;
+    bed.kubectl(&["scale", "deployment", "inflate", "--replicas=10"])?;
+    wait_for(bed.pods(), "ten running pods", all_running(10)).await?;
+    let claims =
+        wait_for(bed.claims(), "ready claims", |claims| claims.len() == 4 && claims.values().all(is_ready)).await?;
+    let nodes = wait_for(bed.nodes(), "initialized nodes", |nodes| {
+        nodes.values().filter(|node| node.labels().contains_key("karpenter.sh/initialized")).count() == 4
+    })
+    .await?;
+    let pool = wait_for(bed.pools(), "the pool's count", |pools| {
+        pools["default"].status.as_ref().is_some_and(|status| status.nodes == 4)
+    })
+    .await?
+    .remove("default")
+    .context("the pool")?;
+
+    for (name, claim) in &claims {
+        assert!(name.starts_with("default-"), "{name}");
+        assert_eq!(claim.owner_references()[0].name, "default");
+        for key in ["karpenter.sh/nodepool-hash", "karpenter.sh/nodepool-hash-version"] {
+            assert_eq!(claim.annotations().get(key), pool.annotations().get(key), "{key}");
+        }
+        assert_eq!(claim.annotations()["karpenter.sh/nodepool-hash-version"], "v3");
+        let node_name = claim.status.as_ref().and_then(|status| status.node_name.clone()).context("a node name")?;
+        let node = &nodes[&node_name];
+        for (key, value) in [("karpenter.sh/nodepool", "default"), ("karpenter.sh/registered", "true")] {
+            assert_eq!(node.labels().get(key).map(String::as_str), Some(value));
+        }
+        assert_eq!(node.labels().get("karpenter.sh/capacity-type"), claim.labels().get("karpenter.sh/capacity-type"));
+        assert_eq!(node.finalizers(), ["karpenter.sh/termination"]);
+        assert_eq!(node.owner_references()[0].uid, claim.uid().context("a uid")?);
+        let taints = node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
+        assert!(taints.is_empty(), "{taints:?}");
+    }
+    let table = bed.kubectl(&["get", "nodes", "-L", "node.kubernetes.io/instance-type,karpenter.sh/capacity-type"])?;
+    assert_eq!(table.matches("-4x-amd64-linux").count(), 4, "{table}");
+    let events = bed.kubectl(&[
+        "get",
+        "events",
+        "-o",
+        "jsonpath={range .items[*]}{.source.component} {.reason}: {.message}{'\\n'}{end}",
+    ])?;
+    assert!(events.contains("karpenter Nominated: Pod should schedule on: nodeclaim/default-"), "{events}");
+
+    bed.kubectl(&["scale", "deployment", "inflate", "--replicas=0"])?;
+    wait_for(bed.claims(), "no claims", |claims| claims.is_empty()).await?;
+    wait_for(bed.nodes(), "only the foreign node", |nodes| nodes.len() == 1).await?;
+    bed.check_foreign_node(&foreign).await?;
+    let metrics = controller.metrics().await?;
+    for line in [
+        "karpenter_nodeclaims_created_total{reason=\"provisioned\",nodepool=\"default\",min_values_relaxed=\"false\"} 4",
+        "karpenter_nodeclaims_disrupted_total{reason=\"empty\",nodepool=\"default\",capacity_type=\"spot\",consolidation_policy=\"\",termination_mode=\"graceful\"} 4",
+        "karpenter_cluster_state_synced 1",
+    ] {
+        assert!(metrics.contains(line), "`{line}` is missing in\n{metrics}");
+    }
+    controller.stop()
+}
+
+/// TERM-01, TERM-02, TERM-07: a budget holds a drain back for as long as it lasts, and nobody is evicted meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_budget_holds_a_drain_back() -> Result<()> {
+    let (bed, controller) = started(SMALL).await?;
+    bed.apply(&inflate(2))?;
+    let before = wait_for(bed.pods(), "two running pods", all_running(2)).await?;
+    bed.apply(BUDGET)?;
+    bed.kubectl(&["wait", "--for=jsonpath={.status.observedGeneration}=1", "pdb/inflate", "--timeout=60s"])?;
+    let node = before.values().map(node_of).next().context("a node")?;
+    bed.kubectl(&["delete", "node", &node, "--wait=false"])?;
+
+    let tainted = |nodes: &e2e::Seen<k8s_openapi::api::core::v1::Node>| {
+        let taints = nodes.get(&node).and_then(|node| node.spec.as_ref()).and_then(|spec| spec.taints.clone());
+        taints.unwrap_or_default().iter().any(|taint| taint.key == "karpenter.sh/disrupted")
+    };
+    let nodes = wait_for(bed.nodes(), "the disrupted taint", tainted).await?;
+    let label = nodes[&node].labels().get("node.kubernetes.io/exclude-from-external-load-balancers");
+    assert_eq!(label.map(String::as_str), Some("karpenter"));
+    let refused = |metrics: &str| -> Option<u64> {
+        let line =
+            metrics.lines().find(|line| line.starts_with("karpenter_pods_eviction_requests_total{code=\"429\"}"))?;
+        line.rsplit(' ').next()?.parse().ok().filter(|count| *count >= 6)
+    };
+    wait_until("evictions that the budget refused", async || refused(&controller.metrics().await.ok()?)).await?;
+    let held = bed.pods().list(&kube::api::ListParams::default()).await?;
+    let uids = |pods: Vec<Pod>| pods.into_iter().filter_map(|pod| pod.uid()).collect::<BTreeSet<_>>();
+    assert_eq!(uids(held.items), uids(before.into_values().collect()), "nobody was evicted");
+    wait_for(bed.events(), "the event", |events| {
+        events.values().any(|event| event.message.as_deref() == Some("evicting pod violates a PDB"))
+    })
+    .await?;
+
+    bed.kubectl(&["delete", "pdb", "inflate"])?;
+    wait_for(bed.nodes(), "the node's end", |nodes| !nodes.contains_key(&node)).await?;
+    wait_for(bed.claims(), "one claim", |claims| claims.len() == 1 && claims.values().all(is_ready)).await?;
+    wait_for(bed.pods(), "two running pods", all_running(2)).await?;
+    Ok(())
+}
+
+const BUDGET: &str = "apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: inflate
+  namespace: default
+spec:
+  minAvailable: 2
+  selector:
+    matchLabels:
+      app: inflate
+";
+
+/// TERM-02, LIFE-19, PROV-09: deleting a claim moves its pods to a new node that was made for them, then all is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn deleting_a_claim_moves_its_pods() -> Result<()> {
+    let (bed, _controller) = started(SMALL).await?;
+    bed.apply(&inflate(3))?;
+    let before = wait_for(bed.pods(), "three running pods", all_running(3)).await?;
+    let claims =
+        wait_for(bed.claims(), "a ready claim", |claims| claims.len() == 1 && claims.values().all(is_ready)).await?;
+    let (name, _) = claims.first_key_value().context("a claim")?;
+    bed.kubectl(&["delete", "nodeclaim", name])?;
+    let after = wait_for(bed.pods(), "three other running pods", |pods| {
+        all_running(3)(pods) && pods.keys().all(|pod| !before.contains_key(pod))
+    })
+    .await?;
+    let old: BTreeSet<String> = before.values().map(node_of).collect();
+    assert!(after.values().all(|pod| !old.contains(&node_of(pod))), "{old:?}");
+    wait_for(bed.nodes(), "the old node's end", |nodes| {
+        nodes.len() == 1 && nodes.keys().all(|node| !old.contains(node))
+    })
+    .await?;
+    Ok(())
+}
+
+/// LIFE-11, LIFE-15, LIFE-17, PROV-25: startup taints do not keep pods from getting a node, hold initialization until
+/// somebody takes them away, and do not come back.
+#[tokio::test(flavor = "multi_thread")]
+async fn startup_taints_hold_initialization() -> Result<()> {
+    let (bed, _controller) = started(
+        "      startupTaints:
+      - key: example.com/agent
+        effect: NoSchedule
+",
+    )
+    .await?;
+    bed.apply(&inflate(1))?;
+    let waiting = "Unknown StartupTaintsExist: StartupTaint \"example.com/agent:NoSchedule\" still exists";
+    let claims = wait_for(bed.claims(), "a claim that waits for its startup taint", |claims| {
+        claims.values().any(|claim| condition(claim, "Initialized").as_deref() == Some(waiting))
+    })
+    .await?;
+    let claim = claims.values().next().context("a claim")?;
+    let node = claim.status.as_ref().and_then(|status| status.node_name.clone()).context("a node")?;
+    bed.kubectl(&["taint", "node", &node, "example.com/agent:NoSchedule-"])?;
+    wait_for(bed.claims(), "an initialized claim", |claims| claims.len() == 1 && claims.values().all(is_ready)).await?;
+    wait_for(bed.pods(), "a running pod", all_running(1)).await?;
+    let taints = bed.nodes().get(&node).await?.spec.and_then(|spec| spec.taints).unwrap_or_default();
+    assert!(taints.is_empty(), "{taints:?}");
+    Ok(())
+}
+
+/// KWOK-06: the node joins after the class's delay, even if the controller that launched it is dead by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_node_joins_although_the_controller_was_killed() -> Result<()> {
+    let bed = Bed::start().await?;
+    let class = format!("{}spec:\n  nodeRegistrationDelay: 3s\n", kwok_node_class("default"));
+    bed.apply(&[class, node_pool("default", SMALL), inflate(1)].join("---\n"))?;
+    let settings = ControllerSettings::default().with("DISABLE_LEADER_ELECTION", "true");
+    let first = Controller::start(&bed, "first", &settings)?;
+    let launched = wait_for(bed.claims(), "a launched claim", |claims| {
+        claims.values().any(|claim| condition(claim, "Launched").is_some_and(|text| text.starts_with("True")))
+    })
+    .await?;
+    first.kill()?;
+    assert!(bed.nodes().list(&kube::api::ListParams::default()).await?.items.is_empty(), "the node is still to come");
+    let _second = Controller::start(&bed, "second", &settings)?;
+    let claims = wait_for(bed.claims(), "a ready claim", |claims| claims.values().all(is_ready)).await?;
+    assert_eq!(claims.keys().collect::<Vec<_>>(), launched.keys().collect::<Vec<_>>(), "the same claim, no other");
+    wait_for(bed.pods(), "a running pod", all_running(1)).await?;
+    Ok(())
+}
