@@ -37,11 +37,12 @@ fn node_of(pod: &Pod) -> String {
 /// The whole way with stock kubectl: 0, 10, 0.
 ///
 /// OBS-11: events come from the source `karpenter`. PROV-54: a pod is told where it should go. OBS-02: the pool counts
-/// its nodes. API-52: the hash version. TERM-24: a foreign node stays as it is. PROV-56: owner, labels and annotations.
+/// its nodes. PROV-34, PROV-41: a daemon's share is asked for once. CONS-07: a node with only daemons is empty. API-52: the hash version. TERM-24: a foreign node stays as it is. PROV-56: owner, labels and annotations.
 #[tokio::test(flavor = "multi_thread")]
 async fn inflate_comes_and_goes() -> Result<()> {
     let (bed, controller) = started(SMALL).await?;
     let foreign = bed.add_foreign_node().await?;
+    bed.apply(DAEMON)?;
     bed.apply(&inflate(0))?;
     bed.kubectl(&["scale", "deployment", "inflate", "--replicas=10"])?;
     wait_for(bed.pods(), "ten running pods", all_running(10)).await?;
@@ -65,6 +66,9 @@ async fn inflate_comes_and_goes() -> Result<()> {
             assert_eq!(claim.annotations().get(key), pool.annotations().get(key), "{key}");
         }
         assert_eq!(claim.annotations()["karpenter.sh/nodepool-hash-version"], "v3");
+        let requests =
+            claim.spec.resources.as_ref().and_then(|resources| resources.requests.clone()).context("requests")?;
+        assert!(["3100m", "1100m"].contains(&requests["cpu"].0.as_str()), "pods and daemon: {requests:?}");
         let node_name = claim.status.as_ref().and_then(|status| status.node_name.clone()).context("a node name")?;
         let node = &nodes[&node_name];
         for (key, value) in [("karpenter.sh/nodepool", "default"), ("karpenter.sh/registered", "true")] {
@@ -100,6 +104,29 @@ async fn inflate_comes_and_goes() -> Result<()> {
     }
     controller.stop()
 }
+
+/// It runs on our nodes and not on the foreign one.
+const DAEMON: &str = "apiVersion: apps/v1
+kind: DaemonSet
+metadata:
+  name: agent
+  namespace: kube-system
+spec:
+  selector:
+    matchLabels:
+      app: agent
+  template:
+    metadata:
+      labels:
+        app: agent
+    spec:
+      containers:
+      - name: main
+        image: registry.k8s.io/pause:3.10
+        resources:
+          requests:
+            cpu: 100m
+";
 
 /// TERM-01, TERM-02, TERM-07: a budget holds a drain back for as long as it lasts, and nobody is evicted meanwhile.
 #[tokio::test(flavor = "multi_thread")]

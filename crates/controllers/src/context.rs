@@ -157,6 +157,11 @@ impl Context {
         self.signal(Signal::Wanted(work));
     }
 
+    /// Says that there is work on another key, unless that is known already.
+    pub(crate) fn offer(&self, work: Work) {
+        self.signal(Signal::Offered(work));
+    }
+
     fn signal(&self, signal: Signal) {
         // The hub is gone only when the process ends; then nobody needs waking.
         let _ = self.signals.send(signal);

@@ -163,6 +163,7 @@ impl Hub {
         match signal {
             Signal::Woken(wake) => self.wake(wake),
             Signal::Wanted(work) => self.queue.add(work, Instant::now()),
+            Signal::Offered(work) => self.queue.offer(work, Instant::now()),
         }
     }
 

@@ -24,6 +24,13 @@ impl WorkQueue {
         }
     }
 
+    /// Queues work unless it is queued or running: work that backs off is not hurried.
+    pub(crate) fn offer(&mut self, work: Work, due: Instant) {
+        if !self.queued.contains_key(&work) && !self.running.contains(&work) {
+            self.set(work, due);
+        }
+    }
+
     /// Queues work for exactly this time, be it later than before.
     pub(crate) fn set(&mut self, work: Work, due: Instant) {
         if let Some((before, arrival)) = self.queued.remove(&work) {
@@ -96,6 +103,19 @@ mod tests {
         queue.finish(&claim("a"));
         assert_eq!(queue.start(now), Some(claim("a")));
         assert_eq!(queue.next_due(), Some(later));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn offered_work_does_not_hurry_work_that_backs_off() {
+        let now = Instant::now();
+        let mut queue = WorkQueue::default();
+        queue.add(claim("a"), now + Duration::from_secs(5));
+        queue.offer(claim("a"), now);
+        queue.offer(claim("b"), now);
+        assert_eq!([queue.start(now), queue.start(now)], [Some(claim("b")), None]);
+        queue.offer(claim("b"), now);
+        queue.finish(&claim("b"));
+        assert_eq!(queue.start(now), None, "`b` was running when it was offered");
     }
 
     #[tokio::test(start_paused = true)]

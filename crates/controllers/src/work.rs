@@ -13,8 +13,10 @@ use crate::write::WriteError;
 pub(crate) enum Signal {
     /// The state says that something should be looked at.
     Woken(Wake),
-    /// A reconciler asks for work on another key.
+    /// A reconciler asks for work on another key, now.
     Wanted(Work),
+    /// A reconciler sees that there is work on another key; if that is queued already, its time stands.
+    Offered(Work),
 }
 
 /// One thing to look at. Work on one key never runs twice at once.

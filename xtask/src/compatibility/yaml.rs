@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::{FoundTest, Reasons};
 

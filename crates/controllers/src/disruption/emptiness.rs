@@ -112,3 +112,111 @@ pub(super) fn census(cluster: &Cluster, pool: &PoolName) -> Census {
     }
     census
 }
+
+#[cfg(test)]
+mod tests {
+    use api::lower::PodFacts;
+    use model::{ClaimName, NodeName, PlaceId, Vocabulary};
+    use serde_json::{Value, json};
+    use state::{ManagedKind, Object};
+
+    use super::*;
+
+    const NOW: i64 = 1_000;
+
+    fn cluster(node_annotations: &Value, claim_conditions: &[&str], pods: &[Value]) -> Cluster {
+        let managed = ManagedKind { group: "karpenter.kwok.sh".to_owned(), kind: "KWOKNodeClass".to_owned() };
+        let mut cluster = Cluster::new(Arc::new(Vocabulary::core()), managed);
+        let class = json!({"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"});
+        let time = "2026-01-01T00:00:00Z";
+        let conditions: Vec<Value> = claim_conditions
+            .iter()
+            .map(|type_| json!({"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": time}))
+            .collect();
+        let pool = json!({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"},
+            "spec": {"template": {"spec": {"requirements": [], "nodeClassRef": class}}}});
+        let claim = json!({"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": {"name": "c", "uid": "c", "labels": {"karpenter.sh/nodepool": "p"}},
+            "spec": {"requirements": [], "nodeClassRef": class},
+            "status": {"providerID": "kwok://n", "conditions": conditions}});
+        let node = json!({"metadata": {"name": "n", "uid": "n", "annotations": node_annotations,
+            "labels": {"karpenter.sh/initialized": "true"}}, "spec": {"providerID": "kwok://n"}});
+        cluster.apply(Object::Pool(Arc::new(serde_json::from_value(pool).unwrap())));
+        cluster.apply(Object::Claim(Arc::new(serde_json::from_value(claim).unwrap())));
+        let node = NodeFacts::lower(&serde_json::from_value(node).unwrap()).unwrap();
+        cluster.apply(Object::Node(Arc::new(node)));
+        for pod in pods {
+            let pod = serde_json::from_value(pod.clone()).unwrap();
+            cluster.apply(Object::Pod(Arc::new(PodFacts::lower(&pod, &Vocabulary::core()).unwrap())));
+        }
+        cluster
+    }
+
+    fn pod(owner: &str, more: &Value) -> Value {
+        let mut pod = json!({"metadata": {"name": "pod", "namespace": "default", "uid": "u", "annotations": more["annotations"],
+            "deletionTimestamp": more["deletionTimestamp"],
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": owner, "name": "o", "uid": "o"}]},
+            "spec": {"nodeName": "n", "containers": []}, "status": {"phase": "Running"}});
+        if let Some(metadata) = pod["metadata"].as_object_mut() {
+            metadata.retain(|_, value| !value.is_null());
+        }
+        pod
+    }
+
+    fn judge(cluster: &Cluster) -> String {
+        match candidates(cluster, Timestamp::from_second(NOW).unwrap()).as_slice() {
+            [] => "stays".to_owned(),
+            [Candidate { blocker: None, .. }] => "goes".to_owned(),
+            [Candidate { blocker: Some(blocker), .. }] => blocker.to_string(),
+            several => panic!("{} candidates", several.len()),
+        }
+    }
+
+    /// CONS-07, CONS-08, CAND-02, CAND-06: what makes a node empty, and what keeps an empty one.
+    #[test]
+    fn empty_nodes_go_unless_something_keeps_them() {
+        let (none, quiet) = (json!({}), ["Initialized", "Consolidatable"]);
+        let going = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+        let held = json!({"annotations": {"karpenter.sh/do-not-disrupt": "true"}});
+        let table = [
+            (none.clone(), &quiet[..], vec![], "goes"),
+            (none.clone(), &quiet[..1], vec![], "stays"),
+            (none.clone(), &quiet[..], vec![pod("DaemonSet", &none)], "goes"),
+            (none.clone(), &quiet[..], vec![pod("ReplicaSet", &none)], "stays"),
+            (none.clone(), &quiet[..], vec![pod("ReplicaSet", &going)], "goes"),
+            (none.clone(), &quiet[..], vec![pod("StatefulSet", &going)], "stays"),
+            (
+                none.clone(),
+                &quiet[..],
+                vec![pod("DaemonSet", &held)],
+                "Pod has \"karpenter.sh/do-not-disrupt\" annotation (Pod=default/pod)",
+            ),
+            (
+                held["annotations"].clone(),
+                &quiet[..],
+                vec![],
+                "Disruption is blocked through the \"karpenter.sh/do-not-disrupt\" annotation",
+            ),
+            (json!({"karpenter.sh/do-not-disrupt": "false"}), &quiet[..], vec![], "goes"),
+        ];
+        for (annotations, conditions, pods, expected) in table {
+            assert_eq!(
+                judge(&cluster(&annotations, conditions, &pods)),
+                expected,
+                "{annotations} {conditions:?} {pods:?}"
+            );
+        }
+    }
+
+    /// PROV-53: a nomination, of the node or of its claim, keeps a node until it runs out.
+    #[test]
+    fn nominated_nodes_stay() {
+        for place in [PlaceId::Node(NodeName::new("n")), PlaceId::Claim(ClaimName::new("c"))] {
+            for (until, expected) in [(NOW + 1, "Node is nominated for a pending pod"), (NOW, "goes")] {
+                let mut cluster = cluster(&json!({}), &["Consolidatable"], &[]);
+                cluster.nominate(place.clone(), Timestamp::from_second(until).unwrap());
+                assert_eq!(judge(&cluster), expected, "{place} until {until}");
+            }
+        }
+    }
+}

@@ -46,10 +46,12 @@ pub(crate) async fn reconcile(context: &Context, name: &ClaimName) -> Outcome {
         launch::Launch::Done => Next::OnChange,
         launch::Launch::Retry(next) => next,
     };
-    register::step(context, &mut draft).await?;
+    // A node that changed under our hands must not cost us the news of the launch: they are saved either way.
+    let registration = register::step(context, &mut draft).await;
     let quiet = quiet::step(context, &mut draft);
     next = next.sooner(quiet.next).sooner(check_timeouts(context, &draft).await?);
     draft.save(context).await?;
+    registration?;
     if quiet.is_news {
         context.request(Work::Disrupt);
     }

@@ -141,7 +141,7 @@ fn drain(context: &Context, node: &NodeFacts, deadline: Option<Timestamp>) -> Op
     };
     context.recorder.publish(now, notice);
     for (pod, uid) in plan.evict {
-        context.request(Work::Evict(pod, uid));
+        context.offer(Work::Evict(pod, uid));
     }
     Some(Next::After(LOOK_AGAIN))
 }
