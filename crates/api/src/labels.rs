@@ -3,36 +3,19 @@
 /// The API group of NodePool, NodeClaim and NodeOverlay, and the domain of the labels below.
 pub const GROUP: &str = "karpenter.sh";
 
-// Labels.
+// Labels. Those that the planner knows too are the model's.
 
-/// Names the NodePool that owns a NodeClaim or Node.
-pub const NODE_POOL: &str = "karpenter.sh/nodepool";
-/// How the capacity is paid for: [`CAPACITY_TYPE_SPOT`], [`CAPACITY_TYPE_ON_DEMAND`] or [`CAPACITY_TYPE_RESERVED`].
-pub const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
-/// `true` on a Node that was matched with its NodeClaim.
-pub const REGISTERED: &str = "karpenter.sh/registered";
-/// `true` on a Node that is ready for pods.
-pub const INITIALIZED: &str = "karpenter.sh/initialized";
+pub use model::labels::{
+    ARCH, CAPACITY_TYPE, HOSTNAME, INITIALIZED, INSTANCE_TYPE, NODE_POOL, OS, REGION, REGISTERED, WINDOWS_BUILD, ZONE,
+    current_spelling,
+};
+
 /// `true` on a Node whose taints are left to whoever created it.
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 /// Keeps load balancers away from a Node that is being drained.
 pub const EXCLUDE_FROM_LOAD_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 /// The value that [`EXCLUDE_FROM_LOAD_BALANCERS`] gets.
 pub const EXCLUDE_FROM_LOAD_BALANCERS_VALUE: &str = "karpenter";
-/// The availability zone of a Node.
-pub const ZONE: &str = "topology.kubernetes.io/zone";
-/// The region of a Node.
-pub const REGION: &str = "topology.kubernetes.io/region";
-/// The instance type of a Node.
-pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
-/// The processor architecture of a Node.
-pub const ARCH: &str = "kubernetes.io/arch";
-/// The operating system of a Node.
-pub const OS: &str = "kubernetes.io/os";
-/// The host name of a Node; different on each, so nobody may ask for it.
-pub const HOSTNAME: &str = "kubernetes.io/hostname";
-/// The Windows build of a Node.
-pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 
 /// Spare capacity that may be taken away at short notice.
 pub const CAPACITY_TYPE_SPOT: &str = "spot";
@@ -94,20 +77,6 @@ pub const READINESS_TAINT_PREFIX: &str = "readiness.k8s.io/";
 /// Holds a NodeClaim or Node until it is drained and its instance is gone.
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 
-/// Old names of well-known labels with the names they have now.
-const ALIASES: [(&str, &str); 5] = [
-    ("failure-domain.beta.kubernetes.io/zone", ZONE),
-    ("failure-domain.beta.kubernetes.io/region", REGION),
-    ("beta.kubernetes.io/arch", ARCH),
-    ("beta.kubernetes.io/os", OS),
-    ("beta.kubernetes.io/instance-type", INSTANCE_TYPE),
-];
-
-/// The present name of a label that may be written by an old one.
-pub fn normalise(key: &str) -> &str {
-    ALIASES.iter().find(|(old, _)| *old == key).map_or(key, |(_, new)| new)
-}
-
 /// The label that carries the name of a NodeClass: its group, and its kind in lower case.
 pub fn node_class_label(group: &str, kind: &str) -> String {
     format!("{group}/{}", kind.to_lowercase())
@@ -115,13 +84,7 @@ pub fn node_class_label(group: &str, kind: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ZONE, node_class_label, normalise};
-
-    #[test]
-    fn old_names_become_present_ones() {
-        assert_eq!(normalise("failure-domain.beta.kubernetes.io/zone"), ZONE);
-        assert_eq!(normalise("example.com/team"), "example.com/team");
-    }
+    use super::node_class_label;
 
     #[test]
     fn a_node_class_is_labelled_by_group_and_kind() {

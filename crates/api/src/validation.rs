@@ -247,7 +247,7 @@ fn check_taint<'a>(
 }
 
 fn check_requirement(requirement: &Requirement, vocabulary: &Vocabulary, found: &mut NodePoolValidation) {
-    let key = labels::normalise(&requirement.key);
+    let key = labels::current_spelling(&requirement.key);
     let mut faults = Vec::new();
     if let Some(restriction) = restriction(vocabulary, key) {
         faults.push(RequirementFault::Restricted(restriction));

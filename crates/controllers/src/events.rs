@@ -45,7 +45,14 @@ const REMEMBERED_MAX: usize = 10_000;
 #[derive(Debug)]
 pub struct Recorder {
     sender: mpsc::Sender<Event>,
-    told: Mutex<BTreeMap<(String, &'static str, String), Timestamp>>,
+    told: Mutex<Told>,
+}
+
+/// What was told when, and how much in all.
+#[derive(Debug, Default)]
+struct Told {
+    last: BTreeMap<(String, &'static str, String), Timestamp>,
+    count: u64,
 }
 
 impl Recorder {
@@ -64,7 +71,7 @@ impl Recorder {
                 }
             }
         });
-        Self { sender, told: Mutex::new(BTreeMap::new()) }
+        Self { sender, told: Mutex::default() }
     }
 
     /// Tells people, unless they were told lately.
@@ -75,23 +82,24 @@ impl Recorder {
         let recently = |before: &Timestamp| {
             now.duration_since(*before) < jiff::SignedDuration::try_from(notice.quiet).unwrap_or_default()
         };
-        if told.get(&identity).is_some_and(recently) {
+        if told.last.get(&identity).is_some_and(recently) {
             return;
         }
-        if told.len() >= REMEMBERED_MAX {
-            let oldest = told.values().min().copied();
-            told.retain(|_, when| Some(*when) != oldest);
+        if told.last.len() >= REMEMBERED_MAX {
+            let oldest = told.last.values().min().copied();
+            told.last.retain(|_, when| Some(*when) != oldest);
         }
-        told.insert(identity, now);
+        told.last.insert(identity, now);
+        told.count += 1;
         // A full queue means that the API server is slow; events are the first thing to go without.
-        let _ = self.sender.try_send(event(now, notice));
+        let _ = self.sender.try_send(event(now, told.count, notice));
     }
 }
 
-fn event(now: Timestamp, notice: Notice) -> Event {
+fn event(now: Timestamp, count: u64, notice: Notice) -> Event {
     let Notice { about, tone, reason, message, quiet: _ } = notice;
     let namespace = about.namespace.clone().filter(|space| !space.is_empty()).unwrap_or_else(|| "default".to_owned());
-    let name = format!("{}.{:x}", about.name.as_deref().unwrap_or("object"), now.as_nanosecond());
+    let name = format!("{}.{:x}.{count:x}", about.name.as_deref().unwrap_or("object"), now.as_nanosecond());
     Event {
         metadata: ObjectMeta { name: Some(name), namespace: Some(namespace), ..ObjectMeta::default() },
         involved_object: about,

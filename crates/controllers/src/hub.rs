@@ -49,7 +49,8 @@ pub async fn run(
     loop {
         hub.start_due_work();
         let next_due = hub.queue.next_due().unwrap_or_else(|| Instant::now() + Duration::from_secs(60));
-        let has_room = hub.queue.running() < RUNNING_MAX;
+        // What is due cannot start before everything was listed, nor while all hands are busy: no timer for it then.
+        let can_start = hub.context.is_synced() && hub.queue.running() < RUNNING_MAX;
         tokio::select! {
             biased;
             () = &mut shutdown => return,
@@ -67,7 +68,7 @@ pub async fn run(
                     hub.fold(next);
                 }
             }
-            () = tokio::time::sleep_until(next_due), if has_room => {}
+            () = tokio::time::sleep_until(next_due), if can_start => {}
         }
     }
 }

@@ -50,6 +50,9 @@ pub enum RunError {
     /// Another process leads now; two must not act at once.
     #[error("leadership lost: {0:?}")]
     LeadershipLost(Lost),
+    /// A watch came to an end, which is a bug; a new process starts with new ones.
+    #[error("a watch ended")]
+    WatchEnded,
 }
 
 /// Runs until SIGTERM or SIGINT, or until another process leads.
@@ -98,22 +101,24 @@ pub async fn run(wiring: Wiring) -> Result<(), RunError> {
             None => pending().await,
         }
     };
-    let mut ended = None;
+    let mut failure = None;
     let end = async {
-        if let Either::Left((reason, _)) = select(Box::pin(lost), &mut shutdown).await {
-            ended = Some(reason);
+        tokio::select! {
+            biased;
+            _ = &mut shutdown => {}
+            reason = lost => failure = Some(RunError::LeadershipLost(reason)),
+            _ = watching.join_next() => failure = Some(RunError::WatchEnded),
         }
     };
     hub::run(context, news, signals, end).await;
-    watching.abort_all();
-    finish(ended, elector).await
+    finish(failure, elector).await
 }
 
 /// Gives the lease back, so that a standby need not wait for it to run out.
-async fn finish(ended: Option<Lost>, elector: Option<LeaderElector>) -> Result<(), RunError> {
-    if let Some(reason) = ended {
-        tracing::error!(?reason, "leadership lost");
-        return Err(RunError::LeadershipLost(reason));
+async fn finish(failure: Option<RunError>, elector: Option<LeaderElector>) -> Result<(), RunError> {
+    if let Some(failure) = failure {
+        tracing::error!(%failure, "ending");
+        return Err(failure);
     }
     if let Some(mut elector) = elector
         && let Err(error) = elector.release().await

@@ -86,6 +86,9 @@ async fn controller(options: Options) -> Result<(), Box<dyn std::error::Error>> 
     for gate in &options.unknown_feature_gates {
         tracing::info!(gate, "ignoring a feature gate that does not exist");
     }
+    for setting in options.without_effect(&PROGRAM) {
+        tracing::info!(setting, "this setting has no effect in this version");
+    }
     let types = read_types(options.provider_setting(TYPES_FILE).unwrap_or_default())?;
     let client = connect(options.kubeconfig.as_deref()).await?;
     let provider = Arc::new(KwokProvider::new(client.clone(), types));

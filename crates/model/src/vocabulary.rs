@@ -7,7 +7,7 @@ use crate::Text;
 /// Label keys by name.
 pub mod labels {
     /// The pool a node belongs to.
-    pub const NODEPOOL: &str = "karpenter.sh/nodepool";
+    pub const NODE_POOL: &str = "karpenter.sh/nodepool";
     /// `on-demand`, `spot` or `reserved`.
     pub const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
     /// Set on nodes that are usable.
@@ -52,8 +52,8 @@ pub struct Vocabulary {
 impl Vocabulary {
     /// What holds for every provider.
     pub fn core() -> Self {
-        use labels::{ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, OS, REGION, WINDOWS_BUILD, ZONE};
-        let well_known = [NODEPOOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD];
+        use labels::{ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, OS, REGION, WINDOWS_BUILD, ZONE};
+        let well_known = [NODE_POOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD];
         Self {
             well_known: well_known.into_iter().map(Text::from).collect(),
             restricted_domains: BTreeSet::from([Text::from("karpenter.sh")]),

@@ -335,7 +335,7 @@ fn contradiction(term: &Term<'_>) -> Option<Text> {
 
 fn check(key: &str, requirement: &Requirement, vocabulary: &Vocabulary, faults: &mut BTreeSet<PodFault>) {
     let key = labels::current_spelling(key);
-    if key == labels::NODEPOOL && requirement.operator() == Operator::DoesNotExist {
+    if key == labels::NODE_POOL && requirement.operator() == Operator::DoesNotExist {
         faults.insert(PodFault::KeepsAway);
     }
     if vocabulary.is_restricted(key) {

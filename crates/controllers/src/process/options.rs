@@ -93,6 +93,24 @@ impl Options {
         Settings { flags, environment }.read(program)
     }
 
+    /// The settings that were changed although nothing reads them yet. Whoever set one should hear about it.
+    pub fn without_effect(&self, program: &Program) -> Vec<&'static str> {
+        let Ok(default) = Self::from_args(program, [], &|_| None) else { return Vec::new() };
+        let settings = [
+            ("feature-gates", self.feature_gates == default.feature_gates),
+            ("preference-policy", self.preference_policy == default.preference_policy),
+            ("min-values-policy", self.min_values_policy == default.min_values_policy),
+            ("ignore-dra-requests", self.ignore_dra_requests == default.ignore_dra_requests),
+            ("scheduler-config", self.scheduler_config == default.scheduler_config),
+            ("kube-client-qps", self.kube_client_qps == default.kube_client_qps),
+            ("kube-client-burst", self.kube_client_burst == default.kube_client_burst),
+            ("enable-profiling", self.enable_profiling == default.enable_profiling),
+            ("disable-controller-warmup", self.disable_controller_warmup == default.disable_controller_warmup),
+            ("legacy-node-repair", self.legacy_node_repair == default.legacy_node_repair),
+        ];
+        settings.into_iter().filter(|(_, is_default)| !is_default).map(|(name, _)| name).collect()
+    }
+
     /// The value of a provider's flag; nothing when the program has no such flag.
     pub fn provider_setting(&self, name: &str) -> Option<&str> {
         self.provider_settings.get(name).map(String::as_str)

@@ -331,3 +331,15 @@ fn version_is_told() {
     let error = read("--version", &[]).unwrap_err();
     assert_eq!(error, OptionsError::Information { text: "karpenter-test 1.2.3\n".into() });
 }
+
+#[test]
+fn settings_without_effect_are_named_when_they_were_changed() {
+    let changed =
+        |arguments: &str, environment: &[&str]| read(arguments, environment).unwrap().without_effect(&PROGRAM);
+    assert_eq!(changed("", &[]), Vec::<&str>::new());
+    assert_eq!(changed("--metrics-port=9000", &["PREFERENCE_POLICY=Ignore"]), ["preference-policy"]);
+    assert_eq!(
+        changed("--feature-gates=NodeRepair=true --enable-profiling=true", &[]),
+        ["feature-gates", "enable-profiling"]
+    );
+}

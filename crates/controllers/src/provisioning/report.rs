@@ -70,7 +70,12 @@ pub(super) fn events(context: &Context, plan: &Plan, created: &[CreatedClaim]) {
     }
     for unplaced in &plan.unplaced {
         let message = format!("Failed to schedule pod, {}", reasons(unplaced));
-        tracing::error!(pods = unplaced.pods.len(), first = %unplaced.pods[0], error = reasons(unplaced), "could not schedule pod");
+        tracing::error!(
+            pods = unplaced.pods.len(),
+            first = unplaced.pods.first().map(ToString::to_string),
+            error = reasons(unplaced),
+            "could not schedule pod"
+        );
         for pod in &unplaced.pods {
             notify(context, pod, |facts| failure(facts, message.clone()));
         }

@@ -102,8 +102,8 @@ fn nodes(kind: &InstanceType, requirements: &Requirements, vocabulary: &Vocabula
     for (_, labels) in &mut nodes {
         let own = [labels::REGISTERED, labels::INITIALIZED].map(|key| (Text::from(key), Text::from("true")));
         labels.extend(own);
-        let pool = requirements.get(labels::NODEPOOL).and_then(Requirement::single_value);
-        labels.extend(pool.map(|pool| (Text::from(labels::NODEPOOL), pool.clone())));
+        let pool = requirements.get(labels::NODE_POOL).and_then(Requirement::single_value);
+        labels.extend(pool.map(|pool| (Text::from(labels::NODE_POOL), pool.clone())));
     }
     nodes
 }

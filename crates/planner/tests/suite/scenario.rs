@@ -142,7 +142,7 @@ fn long_key(key: &str) -> &str {
         "os" => labels::OS,
         "type" => labels::INSTANCE_TYPE,
         "capacity" => labels::CAPACITY_TYPE,
-        "pool" => labels::NODEPOOL,
+        "pool" => labels::NODE_POOL,
         _ => key,
     }
 }
@@ -229,7 +229,7 @@ fn pool(name: &str, words: &Words<'_>) -> Pool {
     let mut pool = Pool {
         name: PoolName::new(name),
         weight: 0,
-        requirements: Requirements::none().with(labels::NODEPOOL, Requirement::is(name)),
+        requirements: Requirements::none().with(labels::NODE_POOL, Requirement::is(name)),
         taints: Vec::new(),
         limits: Resources::none(),
         in_use: Resources::none(),
@@ -271,7 +271,7 @@ fn existing(name: &str, stage: Stage, words: &Words<'_>) -> Place {
         match (key, used, daemons) {
             ("pool", ..) => {
                 place.pool = Some(PoolName::new(value));
-                place.requirements.add(labels::NODEPOOL, Requirement::is(value));
+                place.requirements.add(labels::NODE_POOL, Requirement::is(value));
             }
             ("label" | "require", ..) => {
                 let (key, requirement) = if key == "label" { label(value) } else { requirement(value) };

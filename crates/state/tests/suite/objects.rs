@@ -189,7 +189,7 @@ fn claim(base: Value, words: &Words<'_>) -> Value {
     let known = ["cpu", "mem", "gpu", "capacity.cpu", "request.cpu", "pool", "provider", "label", "taint", "startup"];
     words.expect(&[&known[..], &["require", "kind", "going"]].concat());
     let mut own_labels = words.labels("label");
-    own_labels.extend(words.get("pool").map(|pool| (labels::NODEPOOL.to_owned(), json!(pool))));
+    own_labels.extend(words.get("pool").map(|pool| (labels::NODE_POOL.to_owned(), json!(pool))));
     let allocatable = words.amounts("");
     let mut capacity = allocatable.clone();
     capacity.extend(words.amounts("capacity."));
