@@ -9,6 +9,14 @@ pub fn is_running(pod: &Pod) -> bool {
     running && pod.metadata.deletion_timestamp.is_none()
 }
 
+/// Whether the scheduler found no node for a pod.
+pub fn is_unschedulable(pod: &Pod) -> bool {
+    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions
+        .into_iter()
+        .any(|found| found.type_ == "PodScheduled" && found.reason.as_deref() == Some("Unschedulable"))
+}
+
 /// Whether a node reports ready.
 pub fn is_ready_node(node: &Node) -> bool {
     let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context, Result};
 use api::NodeClaim;
 use e2e::proxy::{self, KillEverywhere, KillPoint, Side};
-use e2e::seen::{is_ready, is_running};
+use e2e::seen::{is_ready, is_running, is_unschedulable};
 use e2e::{Bed, Controller, ControllerSettings, inflate, kwok_node_class, node_pool, wait_for};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node;
@@ -120,6 +120,13 @@ async fn the_story_goes_on_after_a_kill_at_every_effect() -> Result<()> {
     history.record(&bed.client);
     let foreign = bed.add_foreign_node().await?;
 
+    bed.apply(
+        &[kwok_node_class("default"), node_pool("default", POOL), inflate(6), STANDALONE.to_owned()].join("---\n"),
+    )?;
+    // One batch, whatever the pace of the machine: the claims are counted in the end.
+    wait_for(bed.pods(), "six unschedulable pods", |pods| pods.len() == 6 && pods.values().all(is_unschedulable))
+        .await?;
+
     let (plan, kills) = KillEverywhere::new();
     let own = bed.controller_kubeconfig()?;
     let upstream = e2e::client(&own).await?;
@@ -172,9 +179,6 @@ async fn keep_running(
 
 async fn story(bed: &Bed) -> Result<()> {
     let (pods, claims, nodes) = (bed.pods(), bed.claims(), bed.nodes());
-    bed.apply(
-        &[kwok_node_class("default"), node_pool("default", POOL), inflate(6), STANDALONE.to_owned()].join("---\n"),
-    )?;
     wait_for(pods.clone(), "six running pods", |pods| pods.len() == 6 && pods.values().all(is_running)).await?;
     wait_for(claims.clone(), "all claims ready", |claims| claims.len() == 3 && claims.values().all(is_ready)).await?;
 

@@ -22,7 +22,10 @@ const SMALL: &str = "      - key: karpenter.kwok.sh/instance-cpu
 async fn started(extra: &str) -> Result<(Bed, Controller)> {
     let bed = Bed::start().await?;
     bed.apply(&[kwok_node_class("default"), node_pool("default", extra)].join("---\n"))?;
-    let controller = Controller::start(&bed, "controller", &ControllerSettings::default())?;
+    // On a busy machine the pods of one Deployment may be found unschedulable over more than a second; the tests count
+    // the nodes of one batch.
+    let settings = ControllerSettings::default().with("BATCH_IDLE_DURATION", "3s");
+    let controller = Controller::start(&bed, "controller", &settings)?;
     Ok((bed, controller))
 }
 
@@ -233,7 +236,7 @@ async fn startup_taints_hold_initialization() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_node_joins_although_the_controller_was_killed() -> Result<()> {
     let bed = Bed::start().await?;
-    let class = format!("{}spec:\n  nodeRegistrationDelay: 3s\n", kwok_node_class("default"));
+    let class = format!("{}spec:\n  nodeRegistrationDelay: 8s\n", kwok_node_class("default"));
     bed.apply(&[class, node_pool("default", SMALL), inflate(1)].join("---\n"))?;
     let settings = ControllerSettings::default().with("DISABLE_LEADER_ELECTION", "true");
     let first = Controller::start(&bed, "first", &settings)?;

@@ -141,6 +141,11 @@ mod tests {
             (json!([types_in(&[small]), capacity_type("reserved")]), json!({}), nothing),
             (json!([]), json!({}), missing),
             (json!([{"key": "node.kubernetes.io/instance-type", "operator": "Exists"}]), json!({}), missing),
+            (
+                json!([{"key": "node.kubernetes.io/instance-type", "operator": "NotIn", "values": [large]}]),
+                json!({}),
+                missing,
+            ),
             (json!([capacity_type(ON_DEMAND)]), json!({}), missing),
             (json!([types_in(&[small]), unreadable]), json!({}), nothing),
         ];
@@ -157,6 +162,7 @@ mod tests {
         let requirements = json!([types_in(&["c-2x-amd64-linux"])]);
         let zone = |name: &str| {
             let choice = choose(&built_in(), &claim(name, &requirements, &json!({}))).unwrap();
+            assert_eq!(choice.offering.capacity_type().as_str(), "spot", "the cheapest offering, whatever the zone");
             choice.offering.zone().unwrap().to_string()
         };
         let names: Vec<String> = (0..40).map(|number| format!("default-{number}")).collect();
