@@ -134,9 +134,15 @@ impl Context {
         self.clock.now()
     }
 
-    /// Folds an object, be it from a watch or from the answer to our own write.
+    /// Folds an object that a watch showed.
     pub(crate) fn apply(&self, object: Object) {
         let wakes = self.cluster().apply(object);
+        self.send(wakes);
+    }
+
+    /// Folds the answer to one of our own writes.
+    pub(crate) fn learn(&self, object: Object) {
+        let wakes = self.cluster().learn(object);
         self.send(wakes);
     }
 

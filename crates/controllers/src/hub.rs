@@ -131,6 +131,11 @@ impl Hub {
         match news {
             News::Applied(object) => self.context.apply(object),
             News::Removed(key) => self.context.remove(&key),
+            News::ListBegins(kind, heard) => {
+                self.context.cluster().begin_list(kind);
+                // A watch that is gone by now asks for nothing.
+                let _ = heard.send(());
+            }
             News::Listed(kind, present) => {
                 let wakes = self.context.cluster().finish_list(kind, &present);
                 self.context.send(wakes);

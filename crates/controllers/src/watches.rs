@@ -21,7 +21,7 @@ use kube::{Client, Resource};
 use model::{ClaimName, NodeName, PodKey, PoolName, Vocabulary};
 use serde::de::DeserializeOwned;
 use state::{Key, Kind, Object};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 /// News from a watch.
@@ -31,6 +31,8 @@ pub enum News {
     Applied(Object),
     /// An object that is gone.
     Removed(Key),
+    /// A list of one kind is about to be asked for; it waits for the word that this was heard.
+    ListBegins(Kind, oneshot::Sender<()>),
     /// A complete list of one kind ended; these were in it.
     Listed(Kind, BTreeSet<Key>),
     /// An object that cannot be read; it is left out until it changes.
@@ -171,6 +173,10 @@ where
             }
             Ok(Event::Init) => {
                 listed.clear();
+                let (heard, hearing) = oneshot::channel();
+                if sender.send(News::ListBegins(watched.kind, heard)).await.is_err() || hearing.await.is_err() {
+                    return;
+                }
                 continue;
             }
             Ok(Event::InitDone) => Some(News::Listed(watched.kind, std::mem::take(&mut listed))),

@@ -74,7 +74,7 @@ pub(crate) async fn patch_claim(context: &Context, name: &ClaimName, patch: &Val
     if is_gone {
         context.remove(&Key::Claim(name.clone()));
     } else {
-        context.apply(Object::Claim(Arc::clone(&claim)));
+        context.learn(Object::Claim(Arc::clone(&claim)));
     }
     Ok(claim)
 }
@@ -84,7 +84,7 @@ pub(crate) async fn patch_claim_status(context: &Context, name: &ClaimName, patc
     let api: Api<NodeClaim> = Api::all(context.client.clone());
     let patched = api.patch_status(name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
     let claim = Arc::new(patched.map_err(|error| WriteError::from("patch nodeclaim status", error))?);
-    context.apply(Object::Claim(Arc::clone(&claim)));
+    context.learn(Object::Claim(Arc::clone(&claim)));
     Ok(claim)
 }
 
@@ -106,7 +106,7 @@ pub(crate) async fn patch_node(context: &Context, name: &NodeName, patch: &Value
         node.metadata.deletion_timestamp.is_some() && node.metadata.finalizers.as_ref().is_none_or(Vec::is_empty);
     match NodeFacts::lower(&node) {
         Some(_) if is_gone => context.remove(&Key::Node(name.clone())),
-        Some(facts) => context.apply(Object::Node(Arc::new(facts))),
+        Some(facts) => context.learn(Object::Node(Arc::new(facts))),
         None => {}
     }
     Ok(())
@@ -124,7 +124,7 @@ pub(crate) async fn patch_pool(context: &Context, name: &PoolName, patch: &Value
     let api: Api<NodePool> = Api::all(context.client.clone());
     let patched = api.patch(name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
     let pool = patched.map_err(|error| WriteError::from("patch nodepool", error))?;
-    context.apply(Object::Pool(Arc::new(pool)));
+    context.learn(Object::Pool(Arc::new(pool)));
     Ok(())
 }
 
@@ -133,7 +133,7 @@ pub(crate) async fn patch_pool_status(context: &Context, name: &PoolName, patch:
     let api: Api<NodePool> = Api::all(context.client.clone());
     let patched = api.patch_status(name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
     let pool = patched.map_err(|error| WriteError::from("patch nodepool status", error))?;
-    context.apply(Object::Pool(Arc::new(pool)));
+    context.learn(Object::Pool(Arc::new(pool)));
     Ok(())
 }
 

@@ -54,7 +54,9 @@ pub struct Cluster {
     nominations: BTreeMap<PlaceId, Timestamp>,
     /// Each class once, with the number of its pods.
     classes: BTreeMap<Arc<PodClass>, usize>,
-    listed: BTreeSet<Kind>,
+    pub(crate) listed: BTreeSet<Kind>,
+    /// Kinds that are being listed now, with what we learnt of them from our own writes meanwhile.
+    pub(crate) listing: BTreeMap<Kind, BTreeSet<Key>>,
     gone: VecDeque<String>,
 }
 
@@ -84,6 +86,7 @@ impl Cluster {
             nominations: BTreeMap::new(),
             classes: BTreeMap::new(),
             listed: BTreeSet::new(),
+            listing: BTreeMap::new(),
             gone: VecDeque::new(),
         }
     }
@@ -134,28 +137,6 @@ impl Cluster {
                 Vec::new()
             }
         }
-    }
-
-    /// After a complete list of one kind: forgets what was not in it.
-    pub fn finish_list(&mut self, kind: Kind, present: &BTreeSet<Key>) -> Vec<Wake> {
-        self.listed.insert(kind);
-        let known: Vec<Key> = match kind {
-            Kind::Pod => self.pods.keys().cloned().map(Key::Pod).collect(),
-            Kind::Node => self.nodes.keys().cloned().map(Key::Node).collect(),
-            Kind::Claim => self.claims.keys().cloned().map(Key::Claim).collect(),
-            Kind::Pool => self.pools.keys().cloned().map(Key::Pool).collect(),
-            Kind::NodeClass => {
-                self.node_classes.keys().cloned().map(|(kind, name)| Key::NodeClass(kind, name)).collect()
-            }
-            Kind::Daemon => self.daemons.keys().cloned().map(Key::Daemon).collect(),
-            Kind::Budget => self.budgets.keys().cloned().map(|(space, name)| Key::Budget(space, name)).collect(),
-        };
-        known.iter().filter(|key| !present.contains(key)).flat_map(|key| self.remove(key)).collect()
-    }
-
-    /// Whether every kind was listed once; before that, what is missing may only be unseen.
-    pub fn is_complete(&self) -> bool {
-        self.listed.len() == Kind::ALL.len()
     }
 
     /// What a provider sells to a pool.

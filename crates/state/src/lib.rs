@@ -7,6 +7,7 @@
 mod change;
 mod cluster;
 mod demand;
+mod listing;
 mod places;
 mod pools;
 mod snapshot;

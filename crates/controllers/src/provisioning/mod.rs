@@ -109,7 +109,7 @@ async fn create(
     let name = ClaimName::new(claim.metadata.name.as_deref().unwrap_or_default());
     context.notes().fresh.insert(name.clone(), ());
     nominate(context, [PlaceId::Claim(name.clone())]);
-    context.apply(Object::Claim(claim));
+    context.learn(Object::Claim(claim));
     context.metrics.claim_created(planned.pool.as_str());
     if index == 0 {
         let waited = closed.elapsed();
