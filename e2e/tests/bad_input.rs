@@ -31,7 +31,7 @@ spec:
     )
 }
 
-/// API-41, API-45, API-58, PROV-66: three pools that cannot work and one that cannot be read stand beside one that can.
+/// API-41, API-45, API-58: three pools that cannot work and one that cannot be read stand beside one that can.
 #[tokio::test(flavor = "multi_thread")]
 async fn broken_pools_say_so_and_do_not_stop_the_others() -> Result<()> {
     let bed = Bed::start().await?;
@@ -90,7 +90,7 @@ fn told(events: &Seen<Event>, pod: &str) -> Option<String> {
     events.values().find(about).and_then(|event| event.message.clone())
 }
 
-/// REQ-15, REQ-16, PROV-07, PROV-08, PROV-20, PROV-42, PROV-55: each pod that gets no node is told why, with the fix.
+/// REQ-15, REQ-16, PROV-07, PROV-08: each pod that gets no node is told why, with the fix.
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_without_a_node_are_told_why() -> Result<()> {
     let bed = Bed::start().await?;

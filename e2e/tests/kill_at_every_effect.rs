@@ -112,7 +112,7 @@ impl History {
     }
 }
 
-/// LIFE-01: killed before and after every effect, the controller takes the story up where it was.
+/// LIFE-01, LIFE-17: killed before and after every effect, the controller takes the story up where it was.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_story_goes_on_after_a_kill_at_every_effect() -> Result<()> {
     let bed = Bed::start().await?;

@@ -39,8 +39,8 @@ fn node_of(pod: &Pod) -> String {
 
 /// The whole way with stock kubectl: 0, 10, 0.
 ///
-/// OBS-11: events come from the source `karpenter`. PROV-54: a pod is told where it should go. OBS-02: the pool counts
-/// its nodes. PROV-34, PROV-41: a daemon's share is asked for once. CONS-07: a node with only daemons is empty. API-52: the hash version. TERM-24: a foreign node stays as it is. PROV-56: owner, labels and annotations.
+/// OBS-11: events come from the source `karpenter`. PROV-34, PROV-41: a daemon's share is asked for once. API-52: the
+/// hash version. TERM-24: a foreign node stays as it is. PROV-56: owner, labels and annotations.
 #[tokio::test(flavor = "multi_thread")]
 async fn inflate_comes_and_goes() -> Result<()> {
     let (bed, controller) = started(SMALL).await?;
@@ -205,7 +205,7 @@ async fn deleting_a_claim_moves_its_pods() -> Result<()> {
     Ok(())
 }
 
-/// LIFE-11, LIFE-15, LIFE-17, PROV-25: startup taints do not keep pods from getting a node, hold initialization until
+/// LIFE-11, LIFE-15, PROV-25: startup taints do not keep pods from getting a node, hold initialization until
 /// somebody takes them away, and do not come back.
 #[tokio::test(flavor = "multi_thread")]
 async fn startup_taints_hold_initialization() -> Result<()> {

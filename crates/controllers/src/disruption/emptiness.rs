@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// CONS-07, CONS-08, CAND-02, CAND-06: what makes a node empty, and what keeps an empty one.
+    /// CONS-08, CAND-02, CAND-06: what makes a node empty, and what keeps an empty one.
     #[test]
     fn empty_nodes_go_unless_something_keeps_them() {
         let (none, quiet) = (json!({}), ["Initialized", "Consolidatable"]);
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// PROV-53: a nomination, of the node or of its claim, keeps a node until it runs out.
+    /// A nomination, of the node or of its claim, keeps a node until it runs out.
     #[test]
     fn nominated_nodes_stay() {
         for place in [PlaceId::Node(NodeName::new("n")), PlaceId::Claim(ClaimName::new("c"))] {
