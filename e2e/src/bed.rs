@@ -1,96 +1,118 @@
-//! A control plane that is ready for the controller.
-
-use std::path::PathBuf;
+//! A cluster that is ready for the controller, whatever it is made of.
 
 use anyhow::{Context, Result};
 use api::{NodeClaim, NodePool};
-use control_plane::{ControlPlane, Options, Toolbox};
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 
+use crate::kill::KillEverywhere;
 use crate::manifests::FOREIGN_NODE;
 use crate::seen::is_ready_node;
 use crate::waiting::{Seen, wait_for};
 
-/// The identity of the controller, and with it the role that is tested.
-const USER: &str = "system:serviceaccount:kube-system:karpenter";
-const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
-
-/// A real control plane with our custom resources and roles, and a client that may do everything.
-pub struct Bed {
-    /// The programs.
-    pub control_plane: ControlPlane,
-    /// An administrator's client.
-    pub client: Client,
+/// How a controller is started.
+#[derive(Clone, Debug, Default)]
+pub struct ControllerSettings {
+    /// Environment variables, as users set them.
+    pub environment: Vec<(String, String)>,
 }
 
-impl Bed {
-    /// Starts everything but the controller.
-    pub async fn start() -> Result<Self> {
-        let toolbox = Toolbox::ensure()?;
-        let control_plane = ControlPlane::start(&toolbox, &Options::default())?;
-        let client = client(&control_plane.admin_kubeconfig()).await?;
-        let bed = Self { control_plane, client };
-        let chart = chart();
-        bed.kubectl(&["create", "-f", &chart.join("crds").to_string_lossy()])?;
-        bed.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"])?;
-        bed.kubectl(&["create", "-f", &chart.join("templates").to_string_lossy()])?;
-        Ok(bed)
+impl ControllerSettings {
+    /// With one more environment variable.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
     }
+}
 
-    /// Runs stock kubectl as administrator; its output, or its complaint as an error.
-    pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
-        self.control_plane.run_kubectl(arguments)
-    }
+/// What a person deletes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// A node.
+    Node(&'a str),
+    /// A NodeClaim.
+    Claim(&'a str),
+    /// A PodDisruptionBudget of the default namespace.
+    Budget(&'a str),
+}
 
-    /// `kubectl apply` of a manifest.
-    pub fn apply(&self, manifest: &str) -> Result<()> {
-        let mut child = self
-            .control_plane
-            .kubectl(["apply", "-f", "-"])?
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .context("start kubectl")?;
-        let mut input = child.stdin.take().context("kubectl's input")?;
-        std::io::Write::write_all(&mut input, manifest.as_bytes()).context("write the manifest")?;
-        drop(input);
-        let output = child.wait_with_output().context("wait for kubectl")?;
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        anyhow::ensure!(output.status.success(), "kubectl apply: {complaint}\n{manifest}");
-        Ok(())
-    }
+/// How long a person who deletes something stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Until it is gone.
+    UntilGone,
+    /// Until the API server has taken note.
+    No,
+}
+
+/// A cluster with our custom resources, on which controllers can be started and everything a person does can be done.
+///
+/// Dropping it ends everything on it.
+#[expect(async_fn_in_trait, reason = "a story is one task; nobody needs to know whether it could move to a thread")]
+pub trait Bed: Sized {
+    /// A controller on this cluster.
+    type Controller: Controller;
+
+    /// Starts a cluster without a controller, in the runtime that it needs, and tells one story on it.
+    fn run(story: impl AsyncFn(&Self) -> Result<()>) -> Result<()>;
+
+    /// Starts nothing but an API server, without anything of ours, and tells a story to a client that may do everything.
+    fn run_on_api_server(story: impl AsyncFn(Client) -> Result<()>) -> Result<()>;
+
+    /// A client that may do everything.
+    fn client(&self) -> Client;
+
+    /// Creates what a manifest of one or more documents holds, or changes it to that.
+    async fn apply(&self, manifest: &str) -> Result<()>;
+
+    /// Sets the replicas of a Deployment of the default namespace.
+    async fn scale(&self, deployment: &str, replicas: u32) -> Result<()>;
+
+    /// Deletes an object.
+    async fn delete(&self, target: Target<'_>, wait: Wait) -> Result<()>;
+
+    /// Takes the taint with this key away from a node.
+    async fn untaint(&self, node: &str, key: &str) -> Result<()>;
+
+    /// What stock kubectl prints; `None` where it has nothing to connect to. Its complaint is the error.
+    fn kubectl(&self, arguments: &[&str]) -> Result<Option<String>>;
+
+    /// Starts a controller. It is not ready yet when this returns.
+    async fn start_controller(&self, name: &str, settings: &ControllerSettings) -> Result<Self::Controller>;
+
+    /// Shows the plan every write of the controllers started from now on, before and after it is done. A controller
+    /// whose write the plan strikes hears nothing more; who follows the plan kills it.
+    async fn observe_writes(&self, plan: &KillEverywhere) -> Result<()>;
 
     /// Pods of the default namespace.
-    pub fn pods(&self) -> Api<Pod> {
-        Api::namespaced(self.client.clone(), "default")
+    fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client(), "default")
     }
 
     /// All nodes.
-    pub fn nodes(&self) -> Api<Node> {
-        Api::all(self.client.clone())
+    fn nodes(&self) -> Api<Node> {
+        Api::all(self.client())
     }
 
     /// All claims.
-    pub fn claims(&self) -> Api<NodeClaim> {
-        Api::all(self.client.clone())
+    fn claims(&self) -> Api<NodeClaim> {
+        Api::all(self.client())
     }
 
     /// All pools.
-    pub fn pools(&self) -> Api<NodePool> {
-        Api::all(self.client.clone())
+    fn pools(&self) -> Api<NodePool> {
+        Api::all(self.client())
     }
 
     /// Events about objects of the default namespace and of none.
-    pub fn events(&self) -> Api<Event> {
-        Api::namespaced(self.client.clone(), "default")
+    fn events(&self) -> Api<Event> {
+        Api::namespaced(self.client(), "default")
     }
 
     /// Adds a node without a claim of ours and waits until it is ready.
-    pub async fn add_foreign_node(&self) -> Result<Node> {
-        self.apply(FOREIGN_NODE)?;
+    async fn add_foreign_node(&self) -> Result<Node> {
+        self.apply(FOREIGN_NODE).await?;
         // A young node is ready before its not-ready taint is gone.
         let settled =
             |node: &Node| is_ready_node(node) && node.spec.iter().flat_map(|spec| &spec.taints).flatten().count() == 1;
@@ -100,7 +122,7 @@ impl Bed {
     }
 
     /// Fails if we changed the foreign node. Others may: the control plane itself annotates nodes in its own time.
-    pub async fn check_foreign_node(&self, before: &Node) -> Result<()> {
+    async fn check_foreign_node(&self, before: &Node) -> Result<()> {
         let after = self.nodes().get("foreign").await?;
         anyhow::ensure!(after.uid() == before.uid(), "the foreign node was replaced");
         anyhow::ensure!(after.metadata.deletion_timestamp.is_none(), "the foreign node is being deleted");
@@ -112,21 +134,20 @@ impl Bed {
         anyhow::ensure!(!claimed, "the foreign node was claimed");
         Ok(())
     }
-
-    /// A kubeconfig for the controller's service account.
-    pub fn controller_kubeconfig(&self) -> Result<PathBuf> {
-        self.control_plane.kubeconfig(USER, &GROUPS)
-    }
 }
 
-/// The chart whose roles and resources are tested.
-fn chart() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../charts/karpenter-kwok")
-}
+/// A running controller; it ends with this value.
+#[expect(async_fn_in_trait, reason = "a story is one task; nobody needs to know whether it could move to a thread")]
+pub trait Controller {
+    /// Its metrics, as text.
+    async fn metrics(&self) -> Result<String>;
 
-/// A client for a kubeconfig file.
-pub async fn client(kubeconfig: &std::path::Path) -> Result<Client> {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).context("read the kubeconfig")?;
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Ok(Client::try_from(config)?)
+    /// What it wrote to its log so far; `None` where it has none of its own.
+    fn log(&self) -> Option<String>;
+
+    /// Ends it in good order and waits.
+    async fn stop(self) -> Result<()>;
+
+    /// Ends it wherever it is, as a power failure would.
+    async fn kill(self) -> Result<()>;
 }

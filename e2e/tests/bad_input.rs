@@ -3,8 +3,14 @@
 use anyhow::{Context, Result};
 use api::NodePool;
 use e2e::seen::is_running;
-use e2e::{Bed, Controller, ControllerSettings, Seen, inflate, kwok_node_class, node_pool, wait_for, wait_until};
+use e2e::{Bed, Controller, ControllerSettings, Seen};
+use e2e::{inflate, kwok_node_class, node_pool, wait_for, wait_until};
 use k8s_openapi::api::core::v1::Event;
+
+e2e::cluster_tests! {
+    broken_pools_say_so_and_do_not_stop_the_others,
+    pods_without_a_node_are_told_why,
+}
 
 fn pool_condition(pool: &NodePool, type_: &str) -> Option<String> {
     let mut conditions = pool.status.iter().flat_map(|status| status.conditions.iter().flatten());
@@ -32,9 +38,7 @@ spec:
 }
 
 /// API-41, API-45, API-58: three pools that cannot work and one that cannot be read stand beside one that can.
-#[tokio::test(flavor = "multi_thread")]
-async fn broken_pools_say_so_and_do_not_stop_the_others() -> Result<()> {
-    let bed = Bed::start().await?;
+async fn broken_pools_say_so_and_do_not_stop_the_others(bed: &impl Bed) -> Result<()> {
     let bad_value = "      - key: example.com/team
         operator: In
         values: [\"not a label value!\"]
@@ -51,13 +55,14 @@ async fn broken_pools_say_so_and_do_not_stop_the_others() -> Result<()> {
             inflate(1),
         ]
         .join("---\n"),
-    )?;
-    let controller = Controller::start(&bed, "controller", &ControllerSettings::default())?;
+    )
+    .await?;
+    let controller = bed.start_controller("controller", &ControllerSettings::default()).await?;
     wait_for(bed.pods(), "a running pod", |pods| pods.len() == 1 && pods.values().all(is_running)).await?;
     // The unreadable pool is read as plain JSON here; our own type would fail as the controller's does.
     let judged = |name: &'static str, type_: &'static str, wanted: &'static str| {
         let api = kube::Api::<kube::core::DynamicObject>::all_with(
-            bed.client.clone(),
+            bed.client(),
             &kube::api::ApiResource::erase::<NodePool>(&()),
         );
         wait_for(api, wanted, move |pools| {
@@ -72,11 +77,16 @@ async fn broken_pools_say_so_and_do_not_stop_the_others() -> Result<()> {
     judged("classless", "NodeClassReady", "False NodeClassNotFound: NodeClass not found on cluster").await?;
     judged("good", "Ready", "True Ready: ").await?;
     wait_until("a line about the unreadable pool", async || {
-        let log = controller.log();
-        log.lines().any(|line| line.contains("cannot be read") && line.contains("unreadable")).then_some(())
+        let is_told =
+            |log: &str| log.lines().any(|line| line.contains("cannot be read") && line.contains("unreadable"));
+        controller.log().is_none_or(|log| is_told(&log)).then_some(())
     })
     .await?;
-    assert!(controller.metrics().await?.contains("karpenter_watch_malformed_objects_total{kind=\"NodePool\"} 1"));
+    wait_until("the count of unreadable objects", async || {
+        let counted = "karpenter_watch_malformed_objects_total{kind=\"NodePool\"} 1";
+        controller.metrics().await.ok().filter(|text| text.contains(counted))
+    })
+    .await?;
     Ok(())
 }
 
@@ -91,9 +101,7 @@ fn told(events: &Seen<Event>, pod: &str) -> Option<String> {
 }
 
 /// REQ-15, REQ-16, PROV-07, PROV-08: each pod that gets no node is told why, with the fix.
-#[tokio::test(flavor = "multi_thread")]
-async fn pods_without_a_node_are_told_why() -> Result<()> {
-    let bed = Bed::start().await?;
+async fn pods_without_a_node_are_told_why(bed: &impl Bed) -> Result<()> {
     let limited = "      - key: karpenter.kwok.sh/instance-cpu
         operator: In
         values: [\"2\"]
@@ -137,10 +145,10 @@ async fn pods_without_a_node_are_told_why() -> Result<()> {
 ",
         ),
     ];
-    bed.apply(&[kwok_node_class("default"), node_pool("default", limited), pods.concat()].join("---\n"))?;
-    let controller = Controller::start(&bed, "controller", &ControllerSettings::default())?;
+    bed.apply(&[kwok_node_class("default"), node_pool("default", limited), pods.concat()].join("---\n")).await?;
+    let controller = bed.start_controller("controller", &ControllerSettings::default()).await?;
     wait_for(bed.pods(), "the pod that fits", |pods| pods.get("fits").is_some_and(is_running)).await?;
-    bed.apply(&pod("over-limit", ""))?;
+    bed.apply(&pod("over-limit", "")).await?;
     let table = [
         ("elsewhere", "nodepool \"default\": no instance type met the scheduling requirements"),
         ("host", "label \"kubernetes.io/hostname\" is restricted"),

@@ -6,14 +6,18 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 use api::NodeClaim;
-use e2e::proxy::{self, KillEverywhere, KillPoint, Side};
+use e2e::kill::{KillEverywhere, KillPoint, Side};
 use e2e::seen::{is_ready, is_running, is_unschedulable};
-use e2e::{Bed, Controller, ControllerSettings, inflate, kwok_node_class, node_pool, wait_for};
+use e2e::{Bed, Controller, ControllerSettings, Target, Wait, inflate, kwok_node_class, node_pool, wait_for};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node;
 use kube::runtime::WatchStreamExt;
 use kube::{Api, Client, ResourceExt};
 use tokio::sync::mpsc;
+
+e2e::cluster_tests! {
+    the_story_goes_on_after_a_kill_at_every_effect,
+}
 
 /// Four CPUs hold three pods of one CPU. The grace period gives pods that will not leave five seconds.
 const POOL: &str = "      - key: karpenter.kwok.sh/instance-cpu
@@ -62,6 +66,9 @@ spec:
 
 /// What must have been seen and survived, at the least; the stages between may be written together or apart.
 const EXPECTED: [&str; 14] = [
+    "create nodeclaims",
+    "create nodes",
+    "create pods/eviction",
     "delete nodeclaims",
     "delete nodes",
     "delete pods",
@@ -73,9 +80,6 @@ const EXPECTED: [&str; 14] = [
     "patch nodes (let go)",
     "patch nodes (register)",
     "patch nodes (taint)",
-    "post nodeclaims",
-    "post nodes",
-    "post pods/eviction",
 ];
 
 /// Everything that was ever there.
@@ -113,32 +117,23 @@ impl History {
 }
 
 /// LIFE-01, LIFE-17: killed before and after every effect, the controller takes the story up where it was.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_story_goes_on_after_a_kill_at_every_effect() -> Result<()> {
-    let bed = Bed::start().await?;
+async fn the_story_goes_on_after_a_kill_at_every_effect(bed: &impl Bed) -> Result<()> {
     let history = History::default();
-    history.record(&bed.client);
+    history.record(&bed.client());
     let foreign = bed.add_foreign_node().await?;
 
-    bed.apply(
-        &[kwok_node_class("default"), node_pool("default", POOL), inflate(6), STANDALONE.to_owned()].join("---\n"),
-    )?;
+    let manifests = [kwok_node_class("default"), node_pool("default", POOL), inflate(6), STANDALONE.to_owned()];
+    bed.apply(&manifests.join("---\n")).await?;
     // One batch, whatever the pace of the machine: the claims are counted in the end.
     wait_for(bed.pods(), "six unschedulable pods", |pods| pods.len() == 6 && pods.values().all(is_unschedulable))
         .await?;
 
     let (plan, kills) = KillEverywhere::new();
-    let own = bed.controller_kubeconfig()?;
-    let upstream = e2e::client(&own).await?;
-    let address = proxy::start(upstream, plan.clone()).await?;
-    let settings = ControllerSettings {
-        kubeconfig: Some(proxy::kubeconfig(address, &bed.control_plane.log_dir())?),
-        environment: Vec::new(),
-    };
+    bed.observe_writes(&plan).await?;
     // A killed leader's lease has to run out, which takes longer than the whole story.
-    let settings = settings.with("DISABLE_LEADER_ELECTION", "true");
-    let keeper = keep_running(&bed, &settings, kills);
-    let story = story(&bed);
+    let settings = ControllerSettings::default().with("DISABLE_LEADER_ELECTION", "true");
+    let keeper = keep_running(bed, &settings, kills);
+    let story = story(bed);
     tokio::select! {
         ended = keeper => ended?,
         ended = story => ended?,
@@ -157,41 +152,41 @@ async fn the_story_goes_on_after_a_kill_at_every_effect() -> Result<()> {
         assert_eq!(nodes.len(), 1, "claim {claim} was launched more than once");
     }
     bed.check_foreign_node(&foreign).await?;
-    println!("killed at {} points:\n{visited:#?}", visited.len());
+    eprintln!("killed at {} points:\n{visited:#?}", visited.len());
     Ok(())
 }
 
 /// Restarts the controller whenever it was killed; ends only when it cannot be started.
 async fn keep_running(
-    bed: &Bed,
+    bed: &impl Bed,
     settings: &ControllerSettings,
     mut kills: mpsc::UnboundedReceiver<KillPoint>,
 ) -> Result<()> {
     for run in 0.. {
-        let controller = Controller::start(bed, &format!("controller-{run}"), settings)?;
-        kills.recv().await.context("the proxy is gone")?;
-        controller.kill()?;
-        // What the dead process had under way may have asked for further kills; they are done.
+        let controller = bed.start_controller(&format!("controller-{run}"), settings).await?;
+        kills.recv().await.context("the plan is gone")?;
+        controller.kill().await?;
+        // What the dead controller had under way may have asked for further kills; they are done.
         while kills.try_recv().is_ok() {}
     }
     Ok(())
 }
 
-async fn story(bed: &Bed) -> Result<()> {
+async fn story(bed: &impl Bed) -> Result<()> {
     let (pods, claims, nodes) = (bed.pods(), bed.claims(), bed.nodes());
     wait_for(pods.clone(), "six running pods", |pods| pods.len() == 6 && pods.values().all(is_running)).await?;
     wait_for(claims.clone(), "all claims ready", |claims| claims.len() == 3 && claims.values().all(is_ready)).await?;
 
-    bed.apply(STUBBORN)?;
+    bed.apply(STUBBORN).await?;
     let placed =
         wait_for(pods.clone(), "the stubborn pod", |pods| pods.len() == 7 && pods.values().all(is_running)).await?;
     let node = placed["stubborn"].spec.as_ref().and_then(|spec| spec.node_name.clone()).context("it is bound")?;
-    bed.kubectl(&["delete", "node", &node, "--wait=false"])?;
+    bed.delete(Target::Node(&node), Wait::No).await?;
     wait_for(nodes.clone(), "the node's end", |nodes| !nodes.contains_key(&node)).await?;
     wait_for(pods.clone(), "six running pods again", |pods| pods.len() == 6 && pods.values().all(is_running)).await?;
 
-    bed.kubectl(&["scale", "deployment", "inflate", "--replicas=0"])?;
-    bed.kubectl(&["delete", "nodeclaim", "standalone", "--wait=false"])?;
+    bed.scale("inflate", 0).await?;
+    bed.delete(Target::Claim("standalone"), Wait::No).await?;
     wait_for(claims, "the end of all claims", |claims| claims.is_empty()).await?;
     wait_for(nodes, "only the foreign node", |nodes| nodes.len() == 1).await?;
     Ok(())

@@ -1,49 +1,46 @@
-//! The controller as a process: leadership, probes, logs, flags and an orderly end.
+//! The controller as a process, which only a real one can show: probes, logs and flags.
 
 use anyhow::{Context, Result};
-use e2e::{Bed, Controller, ControllerSettings, wait_for, wait_until};
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::{Api, ResourceExt};
+use e2e::{Bed, Controller, ControllerProcess, ControllerSettings, RealBed, wait_until};
 
-fn holder(lease: Option<&Lease>) -> Option<String> {
-    lease?.spec.as_ref()?.holder_identity.clone().filter(|name| !name.is_empty())
+async fn until_ready(controller: &ControllerProcess) -> Result<()> {
+    let ready = async || controller.readyz().await.ok().filter(|(status, _)| *status == 200);
+    wait_until("a controller to be ready", ready).await?;
+    Ok(())
 }
 
-/// OBS-08, OBS-15: one leads, the other stands by and is ready; on SIGTERM the lease is given back at once.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_standby_takes_over() -> Result<()> {
-    let bed = Bed::start().await?;
-    let leases = || Api::<Lease>::namespaced(bed.client.clone(), "kube-system");
-    let leads = |lease: &e2e::Seen<Lease>| holder(lease.get("karpenter-leader-election"));
-    let named = ControllerSettings::default().with("HOSTNAME", "first");
-    let first = Controller::start(&bed, "first", &named)?;
-    wait_for(leases(), "the first leader", |seen| leads(seen).is_some_and(|name| name.starts_with("first_"))).await?;
-    wait_until("the first to be ready", async || first.readyz().await.ok().filter(|(status, _)| *status == 200))
-        .await?;
-    assert_eq!(first.healthz().await?.0, 200);
+fn log_of(controller: &ControllerProcess) -> Result<String> {
+    controller.log().context("a process has a log")
+}
 
-    let second = Controller::start(&bed, "second", &ControllerSettings::default().with("HOSTNAME", "second"))?;
-    wait_until("the standby to be ready", async || second.readyz().await.ok().filter(|(status, _)| *status == 200))
-        .await?;
-    wait_until("the standby to wait", async || second.log().contains("waiting for lease").then_some(())).await?;
-    assert!(!second.log().contains("became leader"));
-    first.stop()?;
-    let seen =
-        wait_for(leases(), "the second leader", |seen| leads(seen).is_some_and(|name| name.starts_with("second_")))
+/// OBS-08: who leads is ready, and so is who stands by and does nothing.
+#[test]
+fn a_standby_is_ready_too() -> Result<()> {
+    RealBed::run(async |bed| {
+        let first = bed.start_controller("first", &ControllerSettings::default()).await?;
+        wait_until("a leader", async || log_of(&first).ok()?.contains("became leader").then_some(())).await?;
+        until_ready(&first).await?;
+        assert_eq!(first.healthz().await?.0, 200);
+
+        let second = bed.start_controller("second", &ControllerSettings::default()).await?;
+        until_ready(&second).await?;
+        wait_until("the standby to wait", async || log_of(&second).ok()?.contains("waiting for lease").then_some(()))
             .await?;
-    let identity =
-        holder(seen.values().find(|lease| lease.name_any() == "karpenter-leader-election")).context("a holder")?;
-    let (_, id) = identity.split_once('_').context("host and id")?;
-    assert!(!id.is_empty());
-    second.stop()
+        assert!(!log_of(&second)?.contains("became leader"));
+        first.stop().await?;
+        second.stop().await
+    })
 }
 
 /// OBS-08, OBS-12: without the custom resources the controller is alive but not ready, and says why; its log is JSON.
-#[tokio::test(flavor = "multi_thread")]
-async fn probes_and_logs() -> Result<()> {
-    let bed = Bed::start().await?;
+#[test]
+fn probes_and_logs() -> Result<()> {
+    RealBed::run(missing_resource)
+}
+
+async fn missing_resource(bed: &RealBed) -> Result<()> {
     bed.kubectl(&["delete", "crd", "nodepools.karpenter.sh"])?;
-    let controller = Controller::start(&bed, "controller", &ControllerSettings::default())?;
+    let controller = bed.start_controller("controller", &ControllerSettings::default()).await?;
     let (status, reason) = wait_until("an answer that names the missing resource", async || {
         controller.readyz().await.ok().filter(|(_, body)| body.to_lowercase().contains("nodepool"))
     })
@@ -51,7 +48,7 @@ async fn probes_and_logs() -> Result<()> {
     assert_eq!(status, 500, "{reason}");
     assert_eq!(controller.healthz().await?.0, 200);
     assert!(controller.metrics().await?.contains("process_resident_memory_bytes"));
-    let log = controller.log();
+    let log = log_of(&controller)?;
     assert!(!log.is_empty());
     for line in log.lines() {
         let line: serde_json::Value = serde_json::from_str(line).with_context(|| format!("`{line}` is JSON"))?;

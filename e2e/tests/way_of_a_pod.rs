@@ -1,12 +1,22 @@
-//! The way of a pod on a real control plane: from unschedulable to running, and back to nothing.
+//! The way of a pod: from unschedulable to running, and back to nothing.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
 use e2e::seen::{condition, is_ready, is_running};
-use e2e::{Bed, Controller, ControllerSettings, inflate, kwok_node_class, node_pool, wait_for, wait_until};
-use k8s_openapi::api::core::v1::Pod;
-use kube::ResourceExt;
+use e2e::{Bed, Controller, ControllerSettings, Seen, Target, Wait};
+use e2e::{inflate, kwok_node_class, node_pool, wait_for, wait_until};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::{Api, ResourceExt};
+
+e2e::cluster_tests! {
+    inflate_comes_and_goes,
+    a_budget_holds_a_drain_back,
+    deleting_a_claim_moves_its_pods,
+    startup_taints_hold_initialization,
+    a_late_node_joins_although_the_controller_was_killed,
+}
 
 /// Four CPUs hold three pods of one CPU; nodes go a second after their last pod, all at once.
 const SMALL: &str = "      - key: karpenter.kwok.sh/instance-cpu
@@ -19,17 +29,15 @@ const SMALL: &str = "      - key: karpenter.kwok.sh/instance-cpu
     - nodes: 100%
 ";
 
-async fn started(extra: &str) -> Result<(Bed, Controller)> {
-    let bed = Bed::start().await?;
-    bed.apply(&[kwok_node_class("default"), node_pool("default", extra)].join("---\n"))?;
+async fn started<B: Bed>(bed: &B, extra: &str) -> Result<B::Controller> {
+    bed.apply(&[kwok_node_class("default"), node_pool("default", extra)].join("---\n")).await?;
     // On a busy machine the pods of one Deployment may be found unschedulable over more than a second; the tests count
     // the nodes of one batch.
     let settings = ControllerSettings::default().with("BATCH_IDLE_DURATION", "3s");
-    let controller = Controller::start(&bed, "controller", &settings)?;
-    Ok((bed, controller))
+    bed.start_controller("controller", &settings).await
 }
 
-fn all_running(count: usize) -> impl Fn(&e2e::Seen<Pod>) -> bool {
+fn all_running(count: usize) -> impl Fn(&Seen<Pod>) -> bool {
     move |pods| pods.len() == count && pods.values().all(is_running)
 }
 
@@ -37,17 +45,16 @@ fn node_of(pod: &Pod) -> String {
     pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default()
 }
 
-/// The whole way with stock kubectl: 0, 10, 0.
+/// The whole way: 0, 10, 0.
 ///
 /// OBS-11: events come from the source `karpenter`. PROV-34, PROV-41: a daemon's share is asked for once. API-52: the
 /// hash version. TERM-24: a foreign node stays as it is. PROV-56: owner, labels and annotations.
-#[tokio::test(flavor = "multi_thread")]
-async fn inflate_comes_and_goes() -> Result<()> {
-    let (bed, controller) = started(SMALL).await?;
+async fn inflate_comes_and_goes(bed: &impl Bed) -> Result<()> {
+    let controller = started(bed, SMALL).await?;
     let foreign = bed.add_foreign_node().await?;
-    bed.apply(DAEMON)?;
-    bed.apply(&inflate(0))?;
-    bed.kubectl(&["scale", "deployment", "inflate", "--replicas=10"])?;
+    bed.apply(DAEMON).await?;
+    bed.apply(&inflate(0)).await?;
+    bed.scale("inflate", 10).await?;
     wait_for(bed.pods(), "ten running pods", all_running(10)).await?;
     let claims =
         wait_for(bed.claims(), "ready claims", |claims| claims.len() == 4 && claims.values().all(is_ready)).await?;
@@ -78,22 +85,18 @@ async fn inflate_comes_and_goes() -> Result<()> {
             assert_eq!(node.labels().get(key).map(String::as_str), Some(value));
         }
         assert_eq!(node.labels().get("karpenter.sh/capacity-type"), claim.labels().get("karpenter.sh/capacity-type"));
+        assert!(node.labels()["node.kubernetes.io/instance-type"].ends_with("-4x-amd64-linux"), "{:?}", node.labels());
         assert_eq!(node.finalizers(), ["karpenter.sh/termination"]);
         assert_eq!(node.owner_references()[0].uid, claim.uid().context("a uid")?);
         let taints = node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
         assert!(taints.is_empty(), "{taints:?}");
     }
-    let table = bed.kubectl(&["get", "nodes", "-L", "node.kubernetes.io/instance-type,karpenter.sh/capacity-type"])?;
-    assert_eq!(table.matches("-4x-amd64-linux").count(), 4, "{table}");
-    let events = bed.kubectl(&[
-        "get",
-        "events",
-        "-o",
-        "jsonpath={range .items[*]}{.source.component} {.reason}: {.message}{'\\n'}{end}",
-    ])?;
-    assert!(events.contains("karpenter Nominated: Pod should schedule on: nodeclaim/default-"), "{events}");
+    if let Some(table) = bed.kubectl(&["get", "nodes", "-L", "node.kubernetes.io/instance-type"])? {
+        assert_eq!(table.matches("-4x-amd64-linux").count(), 4, "{table}");
+    }
+    wait_for(bed.events(), "a nomination by karpenter", |events| events.values().any(is_nomination)).await?;
 
-    bed.kubectl(&["scale", "deployment", "inflate", "--replicas=0"])?;
+    bed.scale("inflate", 0).await?;
     wait_for(bed.claims(), "no claims", |claims| claims.is_empty()).await?;
     wait_for(bed.nodes(), "only the foreign node", |nodes| nodes.len() == 1).await?;
     bed.check_foreign_node(&foreign).await?;
@@ -105,7 +108,15 @@ async fn inflate_comes_and_goes() -> Result<()> {
     ] {
         assert!(metrics.contains(line), "`{line}` is missing in\n{metrics}");
     }
-    controller.stop()
+    controller.stop().await
+}
+
+fn is_nomination(event: &Event) -> bool {
+    let is_ours = event.source.as_ref().and_then(|source| source.component.as_deref()) == Some("karpenter");
+    let message = event.message.as_deref().unwrap_or_default();
+    is_ours
+        && event.reason.as_deref() == Some("Nominated")
+        && message.starts_with("Pod should schedule on: nodeclaim/default-")
 }
 
 /// It runs on our nodes and not on the foreign one.
@@ -132,17 +143,21 @@ spec:
 ";
 
 /// TERM-01, TERM-02, TERM-07: a budget holds a drain back for as long as it lasts, and nobody is evicted meanwhile.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_budget_holds_a_drain_back() -> Result<()> {
-    let (bed, controller) = started(SMALL).await?;
-    bed.apply(&inflate(2))?;
+async fn a_budget_holds_a_drain_back(bed: &impl Bed) -> Result<()> {
+    let controller = started(bed, SMALL).await?;
+    bed.apply(&inflate(2)).await?;
     let before = wait_for(bed.pods(), "two running pods", all_running(2)).await?;
-    bed.apply(BUDGET)?;
-    bed.kubectl(&["wait", "--for=jsonpath={.status.observedGeneration}=1", "pdb/inflate", "--timeout=60s"])?;
+    bed.apply(BUDGET).await?;
+    let budgets: Api<PodDisruptionBudget> = Api::namespaced(bed.client(), "default");
+    wait_for(budgets, "a budget that counts", |budgets| {
+        let status = budgets.get("inflate").and_then(|budget| budget.status.as_ref());
+        status.and_then(|status| status.observed_generation) == Some(1)
+    })
+    .await?;
     let node = before.values().map(node_of).next().context("a node")?;
-    bed.kubectl(&["delete", "node", &node, "--wait=false"])?;
+    bed.delete(Target::Node(&node), Wait::No).await?;
 
-    let tainted = |nodes: &e2e::Seen<k8s_openapi::api::core::v1::Node>| {
+    let tainted = |nodes: &Seen<Node>| {
         let taints = nodes.get(&node).and_then(|node| node.spec.as_ref()).and_then(|spec| spec.taints.clone());
         taints.unwrap_or_default().iter().any(|taint| taint.key == "karpenter.sh/disrupted")
     };
@@ -163,7 +178,7 @@ async fn a_budget_holds_a_drain_back() -> Result<()> {
     })
     .await?;
 
-    bed.kubectl(&["delete", "pdb", "inflate"])?;
+    bed.delete(Target::Budget("inflate"), Wait::UntilGone).await?;
     wait_for(bed.nodes(), "the node's end", |nodes| !nodes.contains_key(&node)).await?;
     wait_for(bed.claims(), "one claim", |claims| claims.len() == 1 && claims.values().all(is_ready)).await?;
     wait_for(bed.pods(), "two running pods", all_running(2)).await?;
@@ -183,15 +198,14 @@ spec:
 ";
 
 /// TERM-02, LIFE-19, PROV-09: deleting a claim moves its pods to a new node that was made for them, then all is gone.
-#[tokio::test(flavor = "multi_thread")]
-async fn deleting_a_claim_moves_its_pods() -> Result<()> {
-    let (bed, _controller) = started(SMALL).await?;
-    bed.apply(&inflate(3))?;
+async fn deleting_a_claim_moves_its_pods(bed: &impl Bed) -> Result<()> {
+    let _controller = started(bed, SMALL).await?;
+    bed.apply(&inflate(3)).await?;
     let before = wait_for(bed.pods(), "three running pods", all_running(3)).await?;
     let claims =
         wait_for(bed.claims(), "a ready claim", |claims| claims.len() == 1 && claims.values().all(is_ready)).await?;
     let (name, _) = claims.first_key_value().context("a claim")?;
-    bed.kubectl(&["delete", "nodeclaim", name])?;
+    bed.delete(Target::Claim(name), Wait::UntilGone).await?;
     let after = wait_for(bed.pods(), "three other running pods", |pods| {
         all_running(3)(pods) && pods.keys().all(|pod| !before.contains_key(pod))
     })
@@ -207,16 +221,16 @@ async fn deleting_a_claim_moves_its_pods() -> Result<()> {
 
 /// LIFE-11, LIFE-15, PROV-25: startup taints do not keep pods from getting a node, hold initialization until
 /// somebody takes them away, and do not come back.
-#[tokio::test(flavor = "multi_thread")]
-async fn startup_taints_hold_initialization() -> Result<()> {
-    let (bed, _controller) = started(
+async fn startup_taints_hold_initialization(bed: &impl Bed) -> Result<()> {
+    let _controller = started(
+        bed,
         "      startupTaints:
       - key: example.com/agent
         effect: NoSchedule
 ",
     )
     .await?;
-    bed.apply(&inflate(1))?;
+    bed.apply(&inflate(1)).await?;
     let waiting = "Unknown StartupTaintsExist: StartupTaint \"example.com/agent:NoSchedule\" still exists";
     let claims = wait_for(bed.claims(), "a claim that waits for its startup taint", |claims| {
         claims.values().any(|claim| condition(claim, "Initialized").as_deref() == Some(waiting))
@@ -224,7 +238,7 @@ async fn startup_taints_hold_initialization() -> Result<()> {
     .await?;
     let claim = claims.values().next().context("a claim")?;
     let node = claim.status.as_ref().and_then(|status| status.node_name.clone()).context("a node")?;
-    bed.kubectl(&["taint", "node", &node, "example.com/agent:NoSchedule-"])?;
+    bed.untaint(&node, "example.com/agent").await?;
     wait_for(bed.claims(), "an initialized claim", |claims| claims.len() == 1 && claims.values().all(is_ready)).await?;
     wait_for(bed.pods(), "a running pod", all_running(1)).await?;
     let taints = bed.nodes().get(&node).await?.spec.and_then(|spec| spec.taints).unwrap_or_default();
@@ -233,20 +247,18 @@ async fn startup_taints_hold_initialization() -> Result<()> {
 }
 
 /// KWOK-06: the node joins after the class's delay, even if the controller that launched it is dead by then.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_late_node_joins_although_the_controller_was_killed() -> Result<()> {
-    let bed = Bed::start().await?;
+async fn a_late_node_joins_although_the_controller_was_killed(bed: &impl Bed) -> Result<()> {
     let class = format!("{}spec:\n  nodeRegistrationDelay: 8s\n", kwok_node_class("default"));
-    bed.apply(&[class, node_pool("default", SMALL), inflate(1)].join("---\n"))?;
+    bed.apply(&[class, node_pool("default", SMALL), inflate(1)].join("---\n")).await?;
     let settings = ControllerSettings::default().with("DISABLE_LEADER_ELECTION", "true");
-    let first = Controller::start(&bed, "first", &settings)?;
+    let first = bed.start_controller("first", &settings).await?;
     let launched = wait_for(bed.claims(), "a launched claim", |claims| {
         claims.values().any(|claim| condition(claim, "Launched").is_some_and(|text| text.starts_with("True")))
     })
     .await?;
-    first.kill()?;
+    first.kill().await?;
     assert!(bed.nodes().list(&kube::api::ListParams::default()).await?.items.is_empty(), "the node is still to come");
-    let _second = Controller::start(&bed, "second", &settings)?;
+    let _second = bed.start_controller("second", &settings).await?;
     let claims = wait_for(bed.claims(), "a ready claim", |claims| claims.values().all(is_ready)).await?;
     assert_eq!(claims.keys().collect::<Vec<_>>(), launched.keys().collect::<Vec<_>>(), "the same claim, no other");
     wait_for(bed.pods(), "a running pod", all_running(1)).await?;

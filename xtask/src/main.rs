@@ -3,11 +3,16 @@
 
 mod bless;
 mod cargo;
+mod catalogue;
 mod cluster;
 mod compatibility;
 mod deny;
 mod house;
+mod openapi;
+mod picture;
+mod protobuf;
 mod rows;
+mod sim;
 mod test;
 mod test_programs;
 mod tiers;
@@ -36,6 +41,15 @@ enum XtaskCommand {
     ControlPlane,
     /// Runs a control plane with the KWOK controller until Ctrl-C, to play with.
     Cluster,
+    /// Takes the schemas of built-in kinds from the real API server for the embedded one.
+    Openapi,
+    /// Takes the protobuf field numbers of built-in kinds from the published Go modules (needs go).
+    Protobuf,
+    /// Makes the table of EC2 facts anew from published packages (needs python3, pip and go).
+    Catalogue,
+    Sim(sim::SimArgs),
+    /// Runs the demo and draws what it prints as `docs/demo.svg`.
+    Picture,
     Rows(rows::RowsArgs),
     Compatibility(compatibility::CompatibilityArgs),
 }
@@ -57,6 +71,11 @@ fn run(command: &XtaskCommand) -> Result<()> {
         XtaskCommand::Bless => bless::run(&root),
         XtaskCommand::ControlPlane => tools::run(),
         XtaskCommand::Cluster => cluster::run(&root),
+        XtaskCommand::Openapi => openapi::run(&root),
+        XtaskCommand::Protobuf => protobuf::run(&root),
+        XtaskCommand::Catalogue => catalogue::run(&root),
+        XtaskCommand::Sim(args) => sim::run(&root, args),
+        XtaskCommand::Picture => picture::run(&root),
         XtaskCommand::Rows(args) => rows::run(&root, args),
         XtaskCommand::Compatibility(args) => compatibility::run(&root, args),
     }

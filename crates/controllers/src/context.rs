@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use crate::clock::Clock;
 use crate::events::Recorder;
 use crate::metrics::Metrics;
+use crate::planted::Planted;
 use crate::process::Readiness;
 use crate::solver::Solver;
 use crate::work::{Signal, Work};
@@ -41,6 +42,8 @@ pub struct ContextParts {
     pub batch_max: Duration,
     /// A word that no other process uses; launch ids start with it.
     pub process_id: String,
+    /// The mistake to make, in tests.
+    pub planted: Planted,
 }
 
 /// Shared by all reconcilers of one process. The cluster is locked for moments only, never across an await.
@@ -55,6 +58,7 @@ pub struct Context {
     pub(crate) place_config: PlaceConfig,
     pub(crate) batch_idle: Duration,
     pub(crate) batch_max: Duration,
+    pub(crate) planted: Planted,
     process_id: String,
     cluster: Mutex<Cluster>,
     notes: Mutex<Notes>,
@@ -94,6 +98,7 @@ impl Context {
             batch_idle,
             batch_max,
             process_id,
+            planted,
         } = parts;
         let kind = provider.node_class_kind();
         let managed = ManagedKind { group: kind.group.to_owned(), kind: kind.kind.to_owned() };
@@ -111,6 +116,7 @@ impl Context {
             place_config,
             batch_idle,
             batch_max,
+            planted,
             process_id,
             cluster: Mutex::new(cluster),
             notes: Mutex::new(Notes::default()),

@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Client;
 use kube::api::{Api, PostParams};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 
@@ -46,6 +47,8 @@ const REMEMBERED_MAX: usize = 10_000;
 pub struct Recorder {
     sender: mpsc::Sender<Event>,
     told: Mutex<Told>,
+    /// Ends the writing with the recorder, queued events included: a process that is gone writes nothing.
+    _writing: JoinSet<()>,
 }
 
 /// What was told when, and how much in all.
@@ -59,7 +62,8 @@ impl Recorder {
     /// Starts the task that writes events; it ends with the recorder.
     pub(crate) fn start(client: Client, clock: Arc<dyn Clock>) -> Self {
         let (sender, mut receiver) = mpsc::channel::<Event>(WAITING_MAX);
-        tokio::spawn(async move {
+        let mut writing = JoinSet::new();
+        writing.spawn(async move {
             while let Some(mut event) = receiver.recv().await {
                 let now = Time(clock.now());
                 event.first_timestamp = Some(now.clone());
@@ -71,7 +75,7 @@ impl Recorder {
                 }
             }
         });
-        Self { sender, told: Mutex::default() }
+        Self { sender, told: Mutex::default(), _writing: writing }
     }
 
     /// Tells people, unless they were told lately.

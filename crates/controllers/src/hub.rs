@@ -8,12 +8,13 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
-use state::{Kind, Wake};
+use state::{Kind, Object, Wake};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::context::{Context, Signals};
+use crate::planted::PlantedBug;
 use crate::provisioning::Batch;
 use crate::queue::WorkQueue;
 use crate::watches::News;
@@ -129,6 +130,7 @@ impl Hub {
 
     fn fold(&mut self, news: News) {
         match news {
+            News::Applied(object) if self.is_overlooked(&object) => {}
             News::Applied(object) => self.context.apply(object),
             News::Removed(key) => self.context.remove(&key),
             News::ListBegins(kind, heard) => {
@@ -153,6 +155,12 @@ impl Hub {
         }
         let cluster = self.context.cluster();
         self.context.metrics.state(cluster.node_count(), cluster.is_complete());
+    }
+
+    /// A mistake on purpose: every fourth pod is not seen.
+    fn is_overlooked(&self, object: &Object) -> bool {
+        let Object::Pod(pod) = object else { return false };
+        self.context.planted.is(PlantedBug::ForgottenPod) && pod.uid.ends_with(['0', '4', '8', 'c'])
     }
 
     fn wake_everything(&mut self) {

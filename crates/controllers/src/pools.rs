@@ -9,6 +9,7 @@ use model::{PoolName, ResourceName};
 use serde_json::json;
 
 use crate::context::Context;
+use crate::merge::status_patch;
 use crate::provisioning::quantities;
 use crate::work::{Next, Outcome, Work};
 use crate::write::{self, WriteError};
@@ -24,7 +25,7 @@ pub(crate) async fn reconcile(context: &Context, name: &PoolName) -> Outcome {
         return Ok(Next::OnChange);
     }
     let was_ready = is_ready(pool.status.as_ref());
-    let patch = json!({"metadata": {"resourceVersion": pool.metadata.resource_version}, "status": status});
+    let patch = status_patch(pool.metadata.resource_version.as_deref(), pool.status.as_ref(), &status);
     match write::patch_pool_status(context, name, &patch).await {
         Ok(()) => {}
         // The hash was stamped a moment ago, or somebody edits: the newer object wakes us again.

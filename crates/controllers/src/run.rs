@@ -13,11 +13,12 @@ use prometheus_client::registry::Registry;
 use crate::clock::{Clock, SystemClock};
 use crate::context::{Context, ContextParts};
 use crate::metrics::{Build, Metrics};
+use crate::planted::Planted;
 use crate::process::{
     LeaderConfig, LeaderElector, Lost, Options, ProcessMetrics, Readiness, ServeError, bind_all_interfaces,
     metrics_router, missing_resources, probe_router, shutdown_signal,
 };
-use crate::solver::ThreadSolver;
+use crate::solver::{Solver, ThreadSolver};
 use crate::{hub, watches};
 
 /// What a binary wires together.
@@ -64,12 +65,75 @@ pub async fn run(wiring: Wiring) -> Result<(), RunError> {
     let readiness = Readiness::default();
     serve(&options, registry, &readiness).await?;
     tokio::spawn(look_up_resources(client.clone(), readiness.clone()));
-    let mut shutdown = Box::pin(shutdown_signal()?);
+    let shutdown = shutdown_signal()?;
+    let operation = Operation {
+        options,
+        client,
+        provider,
+        clock: Arc::new(SystemClock),
+        solver: Arc::new(ThreadSolver),
+        metrics,
+        readiness,
+        host_name,
+        process_id,
+        on_leading,
+        planted: Planted::default(),
+    };
+    operate(operation, async {
+        shutdown.await;
+    })
+    .await
+}
 
+/// The controllers of one process, with everything that is chance or time handed in.
+pub struct Operation {
+    /// Configuration.
+    pub options: Options,
+    /// The API server.
+    pub client: Client,
+    /// The cloud.
+    pub provider: Arc<dyn CloudProvider>,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Where the planner runs.
+    pub solver: Arc<dyn Solver>,
+    /// Metrics.
+    pub metrics: Arc<Metrics>,
+    /// Told how far the process is.
+    pub readiness: Readiness,
+    /// The first half of the lease holder's name.
+    pub host_name: String,
+    /// A word that no other process uses.
+    pub process_id: String,
+    /// What the provider does once this process leads and before anything else happens.
+    pub on_leading: BoxFuture<'static, ()>,
+    /// The mistake to make, in tests.
+    pub planted: Planted,
+}
+
+/// Waits to lead, then runs the controllers until `shutdown` completes or another process leads.
+///
+/// Dropping the future stops everything at its current await, as a killed process would stop: no task outlives it.
+pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+    let Operation {
+        options,
+        client,
+        provider,
+        clock,
+        solver,
+        metrics,
+        readiness,
+        host_name,
+        process_id,
+        on_leading,
+        planted,
+    } = operation;
+    let mut shutdown = Box::pin(shutdown);
     let mut elector = (!options.disable_leader_election).then(|| {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &options.leader_election_namespace);
         let config = LeaderConfig::new(&options.leader_election_name, &host_name, &process_id);
-        LeaderElector::new(leases, config, Arc::new(|| SystemClock.now()))
+        let clock = Arc::clone(&clock);
+        LeaderElector::new(leases, config, Arc::new(move || clock.now()))
     });
     if let Some(elector) = &mut elector {
         readiness.standby();
@@ -86,14 +150,15 @@ pub async fn run(wiring: Wiring) -> Result<(), RunError> {
     let (context, signals) = Context::new(ContextParts {
         client,
         provider,
-        clock: Arc::new(SystemClock),
-        solver: Arc::new(ThreadSolver),
+        clock,
+        solver,
         metrics,
         readiness,
         place_config: PlaceConfig::default(),
         batch_idle: options.batch_idle_duration,
         batch_max: options.batch_max_duration,
         process_id,
+        planted,
     });
     let lost = async {
         match &mut elector {
@@ -105,7 +170,7 @@ pub async fn run(wiring: Wiring) -> Result<(), RunError> {
     let end = async {
         tokio::select! {
             biased;
-            _ = &mut shutdown => {}
+            () = &mut shutdown => {}
             reason = lost => failure = Some(RunError::LeadershipLost(reason)),
             _ = watching.join_next() => failure = Some(RunError::WatchEnded),
         }

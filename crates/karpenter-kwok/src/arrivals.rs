@@ -100,17 +100,22 @@ impl Arrivals {
         }
     }
 
-    /// Makes the Node of a launch after a delay, unless the claim goes first.
-    pub(crate) fn make_later(self: &Arc<Self>, request: &LaunchRequest, wanted: Node, delay: Duration) {
+    /// The making of a launch's Node after a delay, unless the claim goes first; nothing if it is being made already.
+    pub(crate) fn make_later(
+        self: &Arc<Self>,
+        request: &LaunchRequest,
+        wanted: Node,
+        delay: Duration,
+    ) -> Option<impl Future<Output = ()> + Send + 'static> {
         let name = node::node_name(claim::name(&request.claim), &request.id);
         if self.expected().insert(name.clone(), node::launched(&wanted)).is_some() {
-            return;
+            return None;
         }
         let arrival = Arrival { arrivals: Arc::clone(self), claim: Arc::clone(&request.claim), name, wanted };
-        tokio::spawn(async move {
+        Some(async move {
             tokio::time::sleep(delay).await;
             arrival.happen().await;
-        });
+        })
     }
 }
 

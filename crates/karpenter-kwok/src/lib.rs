@@ -17,4 +17,4 @@ pub mod provider;
 pub mod resume;
 
 pub use instance_types_file::InstanceTypesFileError;
-pub use provider::KwokProvider;
+pub use provider::{KwokProvider, resume_launches};

@@ -4,16 +4,13 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use api::NodeClaim;
 use cloud::InstanceTypes;
 use controllers::clock::{Clock, SystemClock};
 use controllers::metrics::Build;
 use controllers::process::{Flag, LogSettings, Options, OptionsError, Outputs, Program, connect, json_layer};
 use controllers::run::{self, Wiring};
 use futures::FutureExt;
-use karpenter_kwok::{KwokProvider, instance_types, instance_types_file};
-use kube::Client;
-use kube::api::{Api, ListParams};
+use karpenter_kwok::{KwokProvider, instance_types, instance_types_file, resume_launches};
 use tracing_subscriber::layer::SubscriberExt;
 
 const TYPES_FILE: &str = "instance-types-file-path";
@@ -92,7 +89,7 @@ async fn controller(options: Options) -> Result<(), Box<dyn std::error::Error>> 
     let types = read_types(options.provider_setting(TYPES_FILE).unwrap_or_default())?;
     let client = connect(options.kubeconfig.as_deref()).await?;
     let provider = Arc::new(KwokProvider::new(client.clone(), types));
-    let resuming = resume(client.clone(), Arc::clone(&provider)).boxed();
+    let resuming = resume_launches(client.clone(), Arc::clone(&provider), || SystemClock.now()).boxed();
     let build = Build {
         version: PROGRAM.version.to_owned(),
         goversion: "rust".to_owned(),
@@ -120,23 +117,6 @@ fn read_types(path: &str) -> Result<InstanceTypes, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("read instance types from `{path}`: {error}"))?;
     let types = instance_types_file::parse(&text).map_err(|error| format!("instance types in `{path}`: {error}"))?;
     Ok(types.into())
-}
-
-/// Takes up launches whose node was still to come when an earlier process ended.
-async fn resume(client: Client, provider: Arc<KwokProvider>) {
-    let claims: Api<NodeClaim> = Api::all(client);
-    let listed = match claims.list(&ListParams::default()).await {
-        Ok(listed) => listed.items.into_iter().map(Arc::new).collect(),
-        Err(error) => {
-            tracing::error!(%error, "could not list nodeclaims whose launch may be unfinished");
-            return;
-        }
-    };
-    match provider.resume(listed, SystemClock.now()).await {
-        Ok(0) => {}
-        Ok(resumed) => tracing::info!(resumed, "resumed launches of an earlier process"),
-        Err(error) => tracing::error!(%error, "could not resume launches"),
-    }
 }
 
 /// Sixteen letters that no other process draws: the standard library seeds its hashers from the system's randomness.

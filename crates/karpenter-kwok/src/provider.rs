@@ -1,7 +1,7 @@
 //! The provider trait, served by Node objects.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use api::kwok_node_class::{self, conditions::READY};
@@ -17,6 +17,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use model::{InstanceType, NodeName, ProviderId, Text, Vocabulary};
+use tokio::task::JoinSet;
 
 use crate::arrivals::{Arrivals, words};
 use crate::choose::choose;
@@ -39,6 +40,8 @@ pub struct KwokProvider {
     types: InstanceTypes,
     vocabulary: Arc<Vocabulary>,
     arrivals: Arc<Arrivals>,
+    /// Nodes being made later. They end with the provider, as they would with its process.
+    making: Mutex<JoinSet<()>>,
 }
 
 impl KwokProvider {
@@ -46,7 +49,15 @@ impl KwokProvider {
     pub fn new(client: Client, types: InstanceTypes) -> Self {
         let vocabulary = Arc::new(vocabulary(&types));
         let arrivals = Arrivals::new(client.clone());
-        Self { client, types, vocabulary, arrivals }
+        Self { client, types, vocabulary, arrivals, making: Mutex::default() }
+    }
+
+    fn make_later(&self, request: &LaunchRequest, node: Node, delay: Duration) {
+        let mut making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        while making.try_join_next().is_some() {}
+        if let Some(arrival) = self.arrivals.make_later(request, node, delay) {
+            making.spawn(arrival);
+        }
     }
 
     /// Takes up the launches whose Node was still to come when an earlier process ended; how many there were.
@@ -67,7 +78,7 @@ impl KwokProvider {
             match choose(&self.types, &launch.request.claim) {
                 Ok(choice) => {
                     let node = node::build(&launch.request, &choice);
-                    self.arrivals.make_later(&launch.request, node, launch.remaining);
+                    self.make_later(&launch.request, node, launch.remaining);
                 }
                 Err(error) => {
                     let claim = claim::name(&launch.request.claim);
@@ -113,7 +124,7 @@ impl KwokProvider {
             return self.arrivals.make(&node).await.map(|node| node::launched(&node)).map_err(refused);
         }
         let launched = node::launched(&node);
-        self.arrivals.make_later(request, node, delay);
+        self.make_later(request, node, delay);
         Ok(launched)
     }
 
@@ -143,6 +154,24 @@ impl KwokProvider {
         let mut ids: BTreeSet<ProviderId> = expected.iter().map(node::provider_id).collect();
         ids.extend(nodes.items.iter().filter_map(instance_of).map(|instance| instance.provider_id));
         Ok(ids.into_iter().map(|provider_id| Instance { provider_id }).collect())
+    }
+}
+
+/// Takes up launches whose node was still to come when an earlier process ended. Failures are told in the log: the
+/// claims they concern are given up in time like any other whose node does not come.
+pub async fn resume_launches(client: Client, provider: Arc<KwokProvider>, now: impl Fn() -> Timestamp) {
+    let claims: Api<NodeClaim> = Api::all(client);
+    let listed = match claims.list(&ListParams::default()).await {
+        Ok(listed) => listed.items.into_iter().map(Arc::new).collect(),
+        Err(error) => {
+            tracing::error!(%error, "could not list nodeclaims whose launch may be unfinished");
+            return;
+        }
+    };
+    match provider.resume(listed, now()).await {
+        Ok(0) => {}
+        Ok(resumed) => tracing::info!(resumed, "resumed launches of an earlier process"),
+        Err(error) => tracing::error!(%error, "could not resume launches"),
     }
 }
 

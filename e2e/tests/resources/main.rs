@@ -1,4 +1,4 @@
-//! The custom resources on a real API server: every case of `fixtures/resources` is sent there and must go as written,
+//! The custom resources on an API server: every case of `fixtures/resources` is sent there and must go as written,
 //! and what `kubectl` shows of each kind is what users of the reference know.
 
 mod case;
@@ -10,44 +10,44 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use control_plane::{ControlPlane, Options, Toolbox};
+use kube::Client;
 
 use crate::case::{Flavour, read_cases};
 use crate::server::Server;
 
-/// The rows that each case proves stand in its file.
-#[tokio::test]
-async fn eks_resources_behave_as_written() -> Result<()> {
-    resources_behave_as_written(Flavour::Eks).await
+e2e::api_server_tests! {
+    eks_resources_behave_as_written,
+    kwok_resources_behave_as_written,
+    kubectl_sees_names_and_columns_as_written,
 }
 
 /// The rows that each case proves stand in its file.
-#[tokio::test]
-async fn kwok_resources_behave_as_written() -> Result<()> {
-    resources_behave_as_written(Flavour::Kwok).await
+async fn eks_resources_behave_as_written(client: Client) -> Result<()> {
+    resources_behave_as_written(client, Flavour::Eks).await
 }
 
-async fn resources_behave_as_written(flavour: Flavour) -> Result<()> {
-    // The cases are read first: a mistake in one of them should not cost the start of a control plane.
+/// The rows that each case proves stand in its file.
+async fn kwok_resources_behave_as_written(client: Client) -> Result<()> {
+    resources_behave_as_written(client, Flavour::Kwok).await
+}
+
+async fn resources_behave_as_written(client: Client, flavour: Flavour) -> Result<()> {
     let mut cases = read_cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/resources"))?;
     cases.retain(|case| case.flavour == flavour);
     ensure!(!cases.is_empty(), "there is no case for {flavour:?}");
-    let control_plane = ControlPlane::start(&Toolbox::ensure()?, &Options::api_only())?;
-    let server = Server::install(&control_plane, &definitions(flavour)?).await?;
+    let server = Server::install(client, &definitions(flavour)?).await?;
     trial::await_rules(&server, &cases).await?;
     let failures = trial::run(&server, &cases).await;
     assert!(failures.is_empty(), "{}", trial::report(&failures, cases.len()));
-    control_plane.stop()
+    Ok(())
 }
 
 /// API-01, API-02, API-03, API-04, API-05, API-06, AWS-NC-01
-#[tokio::test]
-async fn kubectl_sees_names_and_columns_as_written() -> Result<()> {
+async fn kubectl_sees_names_and_columns_as_written(client: Client) -> Result<()> {
     let mut files = definitions(Flavour::Kwok)?;
     // The kinds that both charts ship differ only in the rules, so that one of each is enough here.
     files.extend(definitions(Flavour::Eks)?.into_iter().filter(|file| file.ends_with(EC2_NODE_CLASSES)));
-    let control_plane = ControlPlane::start(&Toolbox::ensure()?, &Options::api_only())?;
-    let server = Server::install(&control_plane, &files).await?;
+    let server = Server::install(client, &files).await?;
     let mut differences = Vec::new();
     for kind in &shown::KINDS {
         differences.extend(shown::differences(&server, kind).await?);
@@ -56,7 +56,7 @@ async fn kubectl_sees_names_and_columns_as_written() -> Result<()> {
         differences.extend(shown::cell_differences(&server, &object, &printed).await?);
     }
     assert!(differences.is_empty(), "not as written:\n{}\n", differences.join("\n"));
-    control_plane.stop()
+    Ok(())
 }
 
 /// The one file that only the chart for EKS has.

@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use control_plane::ControlPlane;
 use http::{Method, Request};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{await_condition, conditions};
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -66,10 +64,8 @@ struct Resource {
 
 impl Server {
     /// Installs the definitions in these files and returns when all of them are served.
-    pub(crate) async fn install(control_plane: &ControlPlane, files: &[PathBuf]) -> Result<Self> {
-        let kubeconfig = Kubeconfig::read_from(control_plane.admin_kubeconfig()).context("read the kubeconfig")?;
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        let mut server = Self { client: Client::try_from(config)?, resources: BTreeMap::new() };
+    pub(crate) async fn install(client: Client, files: &[PathBuf]) -> Result<Self> {
+        let mut server = Self { client, resources: BTreeMap::new() };
         let mut names = Vec::new();
         for file in files {
             names.push(server.define(file).await.with_context(|| format!("install `{}`", file.display()))?);

@@ -2,13 +2,16 @@
 //!
 //! Not a parser: it only tells code from comments and literals, so that braces can be counted, and knows that a test is
 //! the function after an attribute such as `#[test]` or `#[tokio::test(start_paused = true)]`, or any function inside a
-//! macro call whose name ends in `test` or `tests`, such as `cluster_tests! { .. }`. Functions that tests call are not
-//! tests; what they name does not count.
+//! macro call whose name ends in `test` or `tests`, or whose name stands in such a call that holds nothing but names, as
+//! in `cluster_tests! { this_holds, that_too }`. Functions that tests call are not tests; what they name does not count.
+
+use std::collections::BTreeSet;
 
 use super::{FoundTest, KnownRows, Reasons};
 
 /// The tests of a file that name a row or explain a difference.
 pub(super) fn tests(path: &str, text: &str, known: &KnownRows<'_>) -> Vec<FoundTest> {
+    let listed = listed_tests(text);
     let mut splitter = Splitter::default();
     let mut header = Header::default();
     let mut test_macro = TestMacro::default();
@@ -18,7 +21,8 @@ pub(super) fn tests(path: &str, text: &str, known: &KnownRows<'_>) -> Vec<FoundT
         let line = Line { number: index + 1, raw, parts: splitter.split(raw) };
         test_macro.read(&line.parts.code);
         if open.is_none() {
-            header.is_test |= test_macro.open_braces > 0;
+            let is_listed = function_name(&line.parts.code).is_some_and(|name| listed.contains(name));
+            header.is_test |= is_listed || test_macro.open_braces > 0;
             open = header.read(&line, path, known);
         } else if let Some(test) = &mut open {
             test.read(&line, known);
@@ -29,6 +33,37 @@ pub(super) fn tests(path: &str, text: &str, known: &KnownRows<'_>) -> Vec<FoundT
     }
     found.retain(|test| !test.mentions.is_empty() || !test.differs.is_empty());
     found
+}
+
+/// The functions that a macro call makes tests of by their names, wherever in the file they stand.
+fn listed_tests(text: &str) -> BTreeSet<String> {
+    let mut splitter = Splitter::default();
+    let mut test_macro = TestMacro::default();
+    let mut listed = BTreeSet::new();
+    let mut call = String::new();
+    for line in text.lines() {
+        let code = splitter.split(line).code;
+        let was_open = test_macro.open_braces > 0;
+        test_macro.read(&code);
+        let is_open = test_macro.open_braces > 0;
+        if was_open || is_open {
+            call += &code;
+            call.push(' ');
+        }
+        if was_open && !is_open {
+            listed.extend(names_in(&call));
+            call.clear();
+        }
+    }
+    listed
+}
+
+/// The names between the braces of a macro call; none if it holds anything else.
+fn names_in(call: &str) -> Vec<String> {
+    let inside = call.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}')).map_or("", |(inside, _)| inside);
+    let is_name = |word: &str| word.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    let names: Vec<&str> = inside.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    if names.iter().all(|name| is_name(name)) { names.into_iter().map(str::to_owned).collect() } else { Vec::new() }
 }
 
 struct Line<'text> {
@@ -387,6 +422,29 @@ a.rs::short = API-02@6
 a.rs::on_a_cluster = API-01@10 KWOK-05@12
 a.rs::too = API-02@14
 ",
+        );
+    }
+
+    #[test]
+    fn functions_that_a_macro_lists_are_tests() {
+        check(
+            "e2e::cluster_tests! {
+    before, // API-02
+    after,
+}
+/// API-01
+async fn before(bed: &impl Bed) {
+    // KWOK-05
+}
+/// API-01
+fn helper() {}
+proptest! { after(helper) }
+/// API-02
+async fn after<B: Bed>(
+    bed: &B,
+) {}
+",
+            "a.rs::before = API-01@5 KWOK-05@7\na.rs::after = API-02@12\n",
         );
     }
 

@@ -7,10 +7,10 @@ use api::node_claim::{NodeClaimStatus, conditions};
 use api::{Condition, ConditionSet, NodeClaim};
 use jiff::Timestamp;
 use model::ProviderId;
-use serde_json::json;
 
 use super::name_of;
 use crate::context::Context;
+use crate::merge::status_patch;
 use crate::write::{self, WriteError};
 
 /// A copy of a claim's status that steps may change; [`ClaimDraft::save`] writes it if it differs.
@@ -86,8 +86,8 @@ impl ClaimDraft {
         if self.claim.status.as_ref() == Some(&self.status) {
             return Ok(());
         }
-        let version = &self.claim.metadata.resource_version;
-        let patch = json!({"metadata": {"resourceVersion": version}, "status": self.status});
+        let version = self.claim.metadata.resource_version.as_deref();
+        let patch = status_patch(version, self.claim.status.as_ref(), &self.status);
         write::patch_claim_status(context, &name_of(&self.claim), &patch).await.map(|_| ())
     }
 }

@@ -9,6 +9,7 @@ use super::draft::ClaimDraft;
 use super::{give_up, name_of};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
+use crate::planted::PlantedBug;
 use crate::work::{Next, WorkError};
 use crate::write;
 
@@ -30,8 +31,11 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Result<La
     let Some(id) = LaunchId::of(&claim).filter(|_| draft.is_unknown(conditions::LAUNCHED)) else {
         return Ok(Launch::Done);
     };
+    let is_fresh = context.notes().fresh.remove(&name_of(&claim)).is_some();
+    // A mistake on purpose: what is tried again is tried under another name.
+    let is_renamed = !is_fresh && context.planted.is(PlantedBug::DoubleLaunch);
+    let id = if is_renamed { LaunchId::new(context.draw_launch_id()) } else { id };
     let request = LaunchRequest { id, claim };
-    let is_fresh = context.notes().fresh.remove(&name_of(&request.claim)).is_some();
     let found = if is_fresh { None } else { context.provider.find_launched(&request).await? };
     let launched = match found {
         Some(launched) => Ok(launched),

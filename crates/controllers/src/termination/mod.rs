@@ -19,6 +19,7 @@ use crate::events::{Notice, QUIET, Tone, about};
 use crate::lifecycle::node_edit::NodeEdit;
 use crate::lifecycle::{ClaimDraft, labels_of, left_of};
 use crate::metrics::ClaimLabels;
+use crate::planted::PlantedBug;
 use crate::work::{Next, Outcome, Work};
 use crate::write::{self, Evicted, WriteError};
 
@@ -30,15 +31,20 @@ const SHORTEST_DRAIN: Duration = Duration::from_secs(5);
 
 /// Brings one node of ours nearer to its end, if it is going. Foreign nodes are none of our business.
 pub(crate) async fn reconcile(context: &Context, name: &NodeName) -> Outcome {
-    let (node, claim) = {
+    let (node, claim, is_ours) = {
         let cluster = context.cluster();
         let Some(node) = cluster.node(name).cloned() else { return Ok(Next::OnChange) };
-        if !cluster.is_managed_node(&node) {
-            return Ok(Next::OnChange);
-        }
         let claim = cluster.claim_of(&node).cloned();
-        (node, claim)
+        let is_ours = cluster.is_managed_node(&node);
+        (node, claim, is_ours)
     };
+    if !is_ours {
+        // A mistake on purpose: the node of somebody else is kept free of new pods.
+        if context.planted.is(PlantedBug::ForeignTaint) {
+            taint(context, &node).await?;
+        }
+        return Ok(Next::OnChange);
+    }
     if node.deletion.is_none() || !node.has_finalizer(labels::TERMINATION_FINALIZER) {
         return Ok(Next::OnChange);
     }

@@ -5,45 +5,24 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use control_plane::{Launch, Process, free_ports};
 
-use crate::bed::Bed;
+use crate::bed::{Controller, ControllerSettings};
+use crate::real_bed::RealBed;
 
-/// How a controller is started.
-#[derive(Clone, Debug, Default)]
-pub struct ControllerSettings {
-    /// Another kubeconfig than the service account's own, for example one that leads through a proxy.
-    pub kubeconfig: Option<PathBuf>,
-    /// More environment.
-    pub environment: Vec<(String, String)>,
-}
-
-impl ControllerSettings {
-    /// With one more environment variable.
-    #[must_use]
-    pub fn with(mut self, name: &str, value: &str) -> Self {
-        self.environment.push((name.to_owned(), value.to_owned()));
-        self
-    }
-}
-
-/// A running controller; it ends with this value.
-pub struct Controller {
+/// The controller as users run it: a program with endpoints and a log.
+pub struct ControllerProcess {
     process: Process,
     log: PathBuf,
     metrics: u16,
     health: u16,
 }
 
-impl Controller {
+impl ControllerProcess {
     /// Starts the controller. It is not ready yet when this returns.
-    pub fn start(bed: &Bed, name: &str, settings: &ControllerSettings) -> Result<Self> {
+    pub fn start(bed: &RealBed, name: &str, settings: &ControllerSettings) -> Result<Self> {
         let [metrics, health] = free_ports()?;
         let log = bed.control_plane.log_dir().join(format!("{name}.log"));
-        let kubeconfig = match &settings.kubeconfig {
-            Some(path) => path.clone(),
-            None => bed.controller_kubeconfig()?,
-        };
         let mut launch = Launch::new(name, controller_program()?, &log)
-            .environment("KUBECONFIG", kubeconfig)
+            .environment("KUBECONFIG", bed.controller_kubeconfig()?)
             .environment("SYSTEM_NAMESPACE", "kube-system")
             .environment("METRICS_PORT", metrics.to_string())
             .environment("HEALTH_PROBE_PORT", health.to_string());
@@ -51,11 +30,6 @@ impl Controller {
             launch = launch.environment(key, value);
         }
         Ok(Self { process: Process::start(&launch)?, log, metrics, health })
-    }
-
-    /// What it wrote so far.
-    pub fn log(&self) -> String {
-        std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     /// `GET /readyz`: status and body.
@@ -67,21 +41,26 @@ impl Controller {
     pub async fn healthz(&self) -> Result<(u16, String)> {
         get(self.health, "/healthz").await
     }
+}
 
-    /// `GET /metrics`: the body.
-    pub async fn metrics(&self) -> Result<String> {
+impl Controller for ControllerProcess {
+    async fn metrics(&self) -> Result<String> {
         let (status, body) = get(self.metrics, "/metrics").await?;
         anyhow::ensure!(status == 200, "/metrics answered {status}");
         Ok(body)
     }
 
-    /// Ends it with SIGTERM and waits.
-    pub fn stop(self) -> Result<()> {
+    fn log(&self) -> Option<String> {
+        Some(std::fs::read_to_string(&self.log).unwrap_or_default())
+    }
+
+    /// By SIGTERM.
+    async fn stop(self) -> Result<()> {
         self.process.stop()
     }
 
-    /// Ends it with SIGKILL.
-    pub fn kill(self) -> Result<()> {
+    /// By SIGKILL.
+    async fn kill(self) -> Result<()> {
         self.process.kill()
     }
 }
