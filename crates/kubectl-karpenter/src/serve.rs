@@ -85,7 +85,7 @@ impl Door {
         } else {
             format!("{} times as fast as real time", self.speed)
         };
-        let message = format!("the cluster goes on {pace} at {url} until Ctrl-C; in another terminal:");
+        let message = format!("the cluster goes on at {url}, {pace}; Ctrl-C ends it. In another terminal:");
         let kubectl = format!("kubectl --kubeconfig {kubeconfig}");
         let mut commands = vec![format!("{kubectl} get nodepools,nodeclaims,nodes,pods -A")];
         if let Some(name) = some_deployment(scenario) {

@@ -13,8 +13,8 @@ use crate::summary::Summary;
 /// Widest line, in columns.
 const WIDTH: usize = 120;
 /// Where the details begin: after the clock and the longest word.
-const INDENT: usize = 23;
-const WORD: usize = 11;
+const INDENT: usize = 24;
+const WORD: usize = 12;
 
 /// A line of the story, perhaps with further lines below.
 pub fn line(line: &Line, paint: Paint) -> String {
@@ -80,7 +80,7 @@ fn details(news: &News) -> Vec<String> {
             vec![format!("nodepool \"{}\" can make no node at all: {}", barren.pool, barren.reason)]
         }
         News::Launched(launched) => launch(launched),
-        News::Registered(joined) => vec![registered(joined)],
+        News::Registered(joined) => registered(joined),
         News::Initialized(joined) => vec![initialized(joined)],
         News::Bound(bound) => {
             let nodes: Vec<&str> = bound.nodes.iter().map(String::as_str).collect();
@@ -144,21 +144,28 @@ fn launch(launched: &Launched) -> Vec<String> {
     };
     if *as_decided == Some(false) {
         let why = match bought.capacity_type {
-            CapacityType::Spot => "the cloud's choice among these types: for spot it weighs spare capacity and price",
-            CapacityType::OnDemand | CapacityType::Reserved => "the cloud's choice among these types",
+            CapacityType::Spot => {
+                "the cloud's choice among the listed types: for spot it weighs spare capacity and price"
+            }
+            CapacityType::OnDemand | CapacityType::Reserved => "the cloud's choice among the listed types",
         };
         lines.push(why.to_owned());
     }
     lines
 }
 
-fn registered(joined: &Joined) -> String {
+fn registered(joined: &Joined) -> Vec<String> {
+    let welcome = |machine: &Machine| match &machine.node {
+        Some(node) => format!("{} as {node}", machine.claim),
+        None => machine.claim.clone(),
+    };
+    let after = span(joined.after);
     match joined.machines.as_slice() {
-        [machine] => match &machine.node {
-            Some(node) => format!("{} as node {node}, {} after launch", machine.claim, span(joined.after)),
-            None => format!("{}, {} after launch", machine.claim, span(joined.after)),
-        },
-        several => format!("{}, {} after launch at most", counted(&names(several), "nodes"), span(joined.after)),
+        [machine] => vec![format!("{}, {after} after launch", welcome(machine))],
+        several => {
+            let welcomed: Vec<String> = several.iter().map(welcome).collect();
+            vec![format!("{} nodes, {after} after launch at most", several.len()), list(&welcomed, WIDTH - INDENT)]
+        }
     }
 }
 
@@ -170,8 +177,11 @@ fn initialized(joined: &Joined) -> String {
 fn removal(removing: &Removing) -> Vec<String> {
     let names = names(&removing.machines);
     let are = if names.len() == 1 { "it is" } else { "they are" };
-    let why =
-        removing.reason.as_ref().map_or_else(|| "on request".to_owned(), |reason| format!("because {are} {reason}"));
+    let why = match (&removing.reason, removing.pods) {
+        (Some(reason), _) => format!("because {are} {reason}"),
+        (None, 1) => "with 1 pod".to_owned(),
+        (None, pods) => format!("with {pods} pods"),
+    };
     named(&names, "nodes", &why)
 }
 
@@ -303,7 +313,7 @@ pub fn summary(summary: &Summary, paint: Paint) -> String {
         "nodes",
         &format!("{} launched, {} left, {node_hours:.2} node-hours", totals.launched, left(*nodes)),
     ));
-    text.push_str(&row("cost", &format!("${cost_usd:.4}")));
+    text.push_str(row("cost", &format!("${cost_usd:.4}")).trim_end());
     text
 }
 

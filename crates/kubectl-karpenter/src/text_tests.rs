@@ -54,7 +54,11 @@ fn what_people_do() {
             News::Applied(Objects { objects: many }),
             News::Scaled(Scaled { object: some_object("Deployment", Some("default"), "web"), from: 0, to: 10 }),
         ],
-        &expect![[r#""#]],
+        &expect![[r#"
+            00:00:59  applied       NodePool default, Deployment web, Deployment shop/web
+            00:02:00  applied       Deployment workload-0, Deployment workload-1, Deployment workload-2 and 9 more
+            00:03:01  scaled        Deployment web from 0 to 10
+        "#]],
     );
 }
 
@@ -93,7 +97,26 @@ fn decisions_say_why() {
             News::Refused(Refused { workload: "web".to_owned(), pods: names("web", 1), reasons: Vec::new() }),
             News::Barren(Barren { pool: "default".to_owned(), reason: "no instance type is there".to_owned() }),
         ],
-        &expect![[r#""#]],
+        &expect![[r#"
+            00:00:59  pending       14 pods (web) fit no node
+            00:02:00  pending       1 pod (lone) fits no node
+            00:03:01  decided       2 nodes of nodepool default for 14 pods (web): 7 cpu each
+                                    c7a.2xlarge spot in us-east-1b at $0.1342/h, the cheapest of 60 listed types
+                                    runner-up c6a.2xlarge spot in us-east-1a at $0.1351/h; on-demand from $0.3060/h (c6a.2xlarge)
+            00:04:02  decided       1 node of nodepool default for 7 pods (web): 7 cpu
+                                    c7a.2xlarge spot in us-east-1b at $0.1342/h, the only type listed
+                                    on-demand from $0.3060/h (c6a.2xlarge)
+            00:05:03  decided       1 node of nodepool default for 3 pods (1 index, 2 web): 7 cpu
+                                    c7a.2xlarge spot in us-east-1b at $0.1342/h, the only type listed
+            00:06:04  nominated     2 pods (web) will go to ip-10-0-0-1.ec2.internal
+            00:07:05  refused       2 pods (web) get no node
+                                    nodepool "default": did not tolerate taint team=search:NoSchedule; add a toleration to the pod
+                                    or use another NodePool
+                                    nodepool "search": no instance type has enough resources, cpu: 900 wanted, 192 there
+            00:08:06  refused       1 pod (web) gets no node
+                                    there is no nodepool
+            00:09:07  barren        nodepool "default" can make no node at all: no instance type is there
+        "#]],
     );
 }
 
@@ -120,6 +143,7 @@ fn nodes_come_and_go() {
     let removing = |count: usize, reason: Option<&str>| Removing {
         pool: "default".to_owned(),
         machines: machines(count),
+        pods: count - 1,
         reason: reason.map(str::to_owned),
     };
     let removed = |count: usize| Removed {
@@ -145,7 +169,28 @@ fn nodes_come_and_go() {
             News::Removed(removed(1)),
             News::Removed(removed(2)),
         ],
-        &expect![[r#""#]],
+        &expect![[r#"
+            00:00:59  launched      default-0 as c7a.2xlarge spot in us-east-1b at $0.1342/h
+            00:02:00  launched      3 nodeclaims as c7a.2xlarge spot in us-east-1b at $0.1342/h each
+                                    default-0, default-1, default-2
+                                    the cloud's choice among the listed types: for spot it weighs spare capacity and price
+            00:03:01  registered    default-0 as ip-10-0-0-0.ec2.internal, 41s after launch
+            00:04:02  registered    2 nodes, 41s after launch at most
+                                    default-0 as ip-10-0-0-0.ec2.internal, default-1 as ip-10-0-0-1.ec2.internal
+            00:05:03  initialized   ip-10-0-0-0.ec2.internal, 41s after launch
+            00:06:04  initialized   2 nodes, 41s after launch at most
+            00:07:05  bound         10 pods (web) to 2 nodes after waiting 4.2s at most
+            00:08:06  bound         1 pod (web) to ip-10-0-0-0.ec2.internal after waiting 4.2s at most
+            00:09:07  emptied       ip-10-0-0-0 has no pods left
+            00:10:08  emptied       2 nodes have no pods left
+                                    ip-10-0-0-0, ip-10-0-0-1
+            00:11:09  removing      ip-10-0-0-0.ec2.internal because it is empty
+            00:12:10  removing      9 nodes with 8 pods
+                                    ip-10-0-0-0.ec2.internal, ip-10-0-0-1.ec2.internal, ip-10-0-0-2.ec2.internal and 6 more
+            00:13:11  removed       ip-10-0-0-0.ec2.internal after 39m12s for $0.0877
+            00:14:12  removed       2 nodes after 39m12s in all for $0.0877
+                                    ip-10-0-0-0.ec2.internal, ip-10-0-0-1.ec2.internal
+        "#]],
     );
 }
 
@@ -158,7 +203,15 @@ fn bad_news_are_wrapped() {
             + "no more",
         about: vec![some_object("NodeClaim", None, "default-0")],
     };
-    check(vec![News::Warned(warned)], &expect![[r#""#]]);
+    check(
+        vec![News::Warned(warned)],
+        &expect![[r#"
+            00:00:59  warning       InsufficientCapacityError: NodeClaim default-0 event: creating instance, insufficient capacity,
+                                    creating instance, insufficient capacity, creating instance, insufficient capacity, creating
+                                    instance, insufficient capacity, no more
+                                    NodeClaim default-0
+        "#]],
+    );
 }
 
 #[test]
@@ -173,7 +226,16 @@ fn the_beginning_and_the_end() {
         pod_wait_seconds: PodWaitSeconds { p50: 48.2, p99: 51.0 },
         totals: Totals { bound: 10, launched: 2, elapsed: Duration::from_secs(3600) },
     };
-    expect![[r#""#]].assert_eq(&(text + &summary(&end, Paint::Never)));
+    expect![[r#"
+        Story inflate, seed 7: an embedded Kubernetes and an embedded AWS in this process, in virtual time.
+        Types, zones and on-demand prices are EC2's; spot prices are plausible, not current.
+
+        Summary after 01:00:00 of virtual time
+          pods    10 got a node, 0 pending
+          waited  p50 48.2s, p99 51.0s from creation to binding
+          nodes   2 launched, 1 left, 1.31 node-hours
+          cost    $0.2213"#]]
+    .assert_eq(&(text + &summary(&end, Paint::Never)));
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! The program as people run it.
 #![allow(clippy::unwrap_used)]
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -198,6 +200,38 @@ fn stories_that_cannot_be_read_are_refused_with_a_hint() {
         assert!(errors.contains(message) && errors.contains(&format!("hint: {hint}")), "{errors}");
         assert!(output.stdout.is_empty());
     }
+}
+
+/// The answer to a GET on the loopback interface.
+fn get(url: &str, path: &str) -> String {
+    let address = url.strip_prefix("http://").unwrap();
+    let mut connection = TcpStream::connect(address).unwrap();
+    write!(connection, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_served_cluster_answers_until_it_is_ended() {
+    let folder = Folder::new("served");
+    let kubeconfig = folder.0.join("config");
+    let mut server = Command::new(env!("CARGO_BIN_EXE_kubectl-karpenter"))
+        .args(["demo", "--json", "--serve", "--speed", "10", "--kubeconfig"])
+        .arg(&kubeconfig)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let serving = lines.find(|line| line["event"] == "serving").unwrap();
+    let url = serving["url"].as_str().unwrap();
+    let pools = get(url, "/apis/karpenter.sh/v1/nodepools");
+    assert!(pools.starts_with("HTTP/1.1 200") && pools.contains("\"name\":\"default\""), "{pools}");
+    assert!(std::fs::read_to_string(&kubeconfig).unwrap().contains(url));
+    assert!(Command::new("kill").args(["-INT", &server.id().to_string()]).status().unwrap().success());
+    assert!(server.wait().unwrap().success());
+    assert!(!kubeconfig.exists(), "the kubeconfig of a cluster that is gone is left behind");
 }
 
 #[test]

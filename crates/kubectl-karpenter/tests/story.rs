@@ -80,7 +80,7 @@ impl Scene {
     fn check(mut self, end: f64, text_expected: &Expect, json_expected: &Expect) {
         let (lines, summary) = (self.teller.finish(), self.teller.summary(at(end)));
         let told: Vec<String> = lines.iter().map(|line| text::line(line, Paint::Never)).collect();
-        text_expected.assert_eq(&(told.join("\n") + "\n" + &text::summary(&summary, Paint::Never)));
+        text_expected.assert_eq(&(told.join("\n") + "\n" + &text::summary(&summary, Paint::Never) + "\n"));
         let told: Vec<String> = lines.iter().map(json::line).collect();
         json_expected.assert_eq(&(told.join("\n") + "\n" + &json::summary(&summary) + "\n"));
     }
@@ -178,7 +178,46 @@ fn pods_get_nodes_and_the_nodes_go() {
         scene.claim(664.0, Change::Modified, name, &going);
         scene.claim(670.0, Change::Deleted, name, &going);
     }
-    scene.check(3600.0, &expect![[r#""#]], &expect![[r#""#]]);
+    scene.check(3600.0, &expect![[r#"
+        00:00:00  applied       Deployment web
+        00:01:00  scaled        Deployment web from 0 to 4
+        00:01:00  pending       4 pods (web) fit no node
+        00:01:02  decided       2 nodes of nodepool default for 4 pods (web): 2 cpu each
+                                m.large spot in b at $0.0300/h, the cheapest of 2 listed types
+                                runner-up m.xlarge spot in b at $0.0600/h; on-demand from $0.1000/h (m.large)
+        00:01:04  launched      2 nodeclaims as m.large spot in b at $0.0300/h each
+                                default-x, default-y
+        00:01:30  registered    default-x as node-of-default-x, 26s after launch
+        00:01:34  registered    default-y as node-of-default-y, 29s after launch
+        00:01:40  initialized   2 nodes, 36s after launch at most
+        00:01:41  bound         4 pods (web) to 2 nodes after waiting 40s at most
+        00:10:00  emptied       2 nodes have no pods left
+                                node-of-default-x, node-of-default-y
+        00:11:04  removing      2 nodes because they are empty
+                                node-of-default-x, node-of-default-y
+        00:11:10  removed       2 nodes after 19m59s in all for $0.0100
+                                node-of-default-x, node-of-default-y
+
+        Summary after 01:00:00 of virtual time
+          pods    4 got a node, 0 pending
+          waited  p50 40.9s, p99 40.9s from creation to binding
+          nodes   2 launched, 0 left, 0.33 node-hours
+          cost    $0.0100
+    "#]], &expect![[r#"
+        {"event":"applied","at":0.0,"objects":[{"kind":"Deployment","namespace":"default","name":"web"}]}
+        {"event":"scaled","at":60.0,"kind":"Deployment","namespace":"default","name":"web","from":0,"to":4}
+        {"event":"pending","at":60.1,"workload":"web","pods":["web-0","web-1","web-2","web-3"]}
+        {"event":"decided","at":62.0,"pool":"default","nodes":2,"pods":{"web":4},"requests":{"cpu":"2"},"types":2,"instanceType":"m.large","zone":"b","capacityType":"spot","pricePerHourUsd":0.03,"runnerUp":{"instanceType":"m.xlarge","zone":"b","capacityType":"spot","pricePerHourUsd":0.06},"otherCapacityTypes":[{"instanceType":"m.large","zone":"a","capacityType":"on-demand","pricePerHourUsd":0.1}]}
+        {"event":"launched","at":64.0,"pool":"default","claims":["default-x","default-y"],"instanceType":"m.large","zone":"b","capacityType":"spot","pricePerHourUsd":0.03,"asDecided":true}
+        {"event":"registered","at":90.0,"pool":"default","machines":[{"claim":"default-x","node":"node-of-default-x"}],"afterSeconds":26.0}
+        {"event":"registered","at":94.0,"pool":"default","machines":[{"claim":"default-y","node":"node-of-default-y"}],"afterSeconds":29.6}
+        {"event":"initialized","at":100.0,"pool":"default","machines":[{"claim":"default-x","node":"node-of-default-x"},{"claim":"default-y","node":"node-of-default-y"}],"afterSeconds":36.0}
+        {"event":"bound","at":101.0,"workload":"web","pods":["web-0","web-1","web-2","web-3"],"nodes":["node-of-default-x","node-of-default-y"],"waitedSeconds":40.9}
+        {"event":"emptied","at":600.0,"pool":"default","nodes":["node-of-default-x","node-of-default-y"]}
+        {"event":"removing","at":664.0,"pool":"default","machines":[{"claim":"default-x","node":"node-of-default-x"},{"claim":"default-y","node":"node-of-default-y"}],"pods":0,"reason":"empty"}
+        {"event":"removed","at":670.0,"pool":"default","machines":[{"claim":"default-x","node":"node-of-default-x"},{"claim":"default-y","node":"node-of-default-y"}],"nodeHours":0.3332,"costUsd":0.009997}
+        {"event":"summary","pendingPods":0,"nodes":0,"nodeHours":0.3332,"costUsd":0.009997,"podWaitSeconds":{"p50":40.88,"p99":40.9}}
+    "#]]);
 }
 
 #[test]
@@ -206,5 +245,22 @@ fn refusals_are_told_until_they_change() {
     scene.plan(3.0, &plan(refusal("team")));
     scene.plan(13.0, &plan(refusal("team")));
     scene.plan(23.0, &plan(refusal("zone")));
-    scene.check(60.0, &expect![[r#""#]], &expect![[r#""#]]);
+    scene.check(60.0, &expect![[r#"
+        00:00:01  pending       2 pods (web) fit no node
+        00:00:03  refused       2 pods (web) get no node
+                                nodepool "default": incompatible requirements, label "team" does not have known values
+        00:00:23  refused       2 pods (web) get no node
+                                nodepool "default": incompatible requirements, label "zone" does not have known values
+
+        Summary after 00:01:00 of virtual time
+          pods    0 got a node, 2 pending
+          waited  p50 58.9s, p99 59.0s from creation to binding
+          nodes   0 launched, 0 left, 0.00 node-hours
+          cost    $0.0000
+    "#]], &expect![[r#"
+        {"event":"pending","at":1.0,"workload":"web","pods":["web-0","web-1"]}
+        {"event":"refused","at":3.0,"workload":"web","pods":["web-0","web-1"],"reasons":["nodepool \"default\": incompatible requirements, label \"team\" does not have known values"]}
+        {"event":"refused","at":23.0,"workload":"web","pods":["web-0","web-1"],"reasons":["nodepool \"default\": incompatible requirements, label \"zone\" does not have known values"]}
+        {"event":"summary","pendingPods":2,"nodes":0,"nodeHours":0.0,"costUsd":0.0,"podWaitSeconds":{"p50":58.9,"p99":59.0}}
+    "#]]);
 }

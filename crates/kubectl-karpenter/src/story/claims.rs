@@ -90,9 +90,10 @@ impl Claims {
         }
         if !claim.is_going && is_deleting(object) {
             claim.is_going = true;
-            let is_empty = claim.node.as_ref().is_some_and(|node| around.pods.is_empty(node));
-            let reason = is_empty.then(|| "empty".to_owned());
-            news.push(News::Removing(Removing { pool: claim.pool.clone(), machines: claim.machines(name), reason }));
+            let pods = claim.node.as_ref().map(|node| around.pods.on(node));
+            let reason = (pods == Some(0)).then(|| "empty".to_owned());
+            let (pool, machines, pods) = (claim.pool.clone(), claim.machines(name), pods.unwrap_or_default());
+            news.push(News::Removing(Removing { pool, machines, pods, reason }));
         }
         if claim.ended.is_none() && true_condition(object, "InstanceTerminating").is_some() {
             claim.ended = Some(at);

@@ -20,8 +20,8 @@ impl Moments {
         let mut news = news;
         for line in self.open.iter_mut().rev().take_while(|line| at.saturating_sub(line.at) <= MOMENT) {
             match line.news.absorb(news) {
-                Ok(()) => return,
-                Err(same) => news = same,
+                None => return,
+                Some(same) => news = same,
             }
         }
         // Plans are read a little after they were made; their lines still stand in the order of time.

@@ -87,7 +87,7 @@ impl News {
     }
 
     /// Takes other news in if both say the same of different things; otherwise gives them back.
-    pub(crate) fn absorb(&mut self, other: Self) -> Result<(), Self> {
+    pub(crate) fn absorb(&mut self, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Applied(own), Self::Applied(other))
             | (Self::Changed(own), Self::Changed(other))
@@ -116,6 +116,7 @@ impl News {
                 if (&own.pool, &own.reason) == (&other.pool, &other.reason) =>
             {
                 own.machines.extend(other.machines);
+                own.pods += other.pods;
             }
             (Self::Removed(own), Self::Removed(other)) if own.pool == other.pool => own.absorb(other),
             (Self::Warned(own), Self::Warned(other))
@@ -123,9 +124,9 @@ impl News {
             {
                 own.about.extend(other.about);
             }
-            (_, other) => return Err(other),
+            (_, other) => return Some(other),
         }
-        Ok(())
+        None
     }
 }
 
@@ -357,6 +358,8 @@ pub struct Removing {
     pub pool: String,
     /// The nodes.
     pub machines: Vec<Machine>,
+    /// How many pods are still on them, daemons left out.
+    pub pods: usize,
     /// Why, if that can be seen.
     pub reason: Option<String>,
 }
@@ -373,6 +376,7 @@ pub struct Removed {
     #[serde(rename = "nodeHours", serialize_with = "hours")]
     pub used: Duration,
     /// What that cost.
+    #[serde(serialize_with = "dollars")]
     pub cost_usd: f64,
 }
 
@@ -433,4 +437,8 @@ fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S
 
 fn hours<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(to_hours(*duration))
+}
+
+fn dollars<S: Serializer>(dollars: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(to_dollars(*dollars))
 }

@@ -80,10 +80,14 @@ impl Pods {
         seen
     }
 
-    /// Whether only daemons are on a node, or pods that are through.
-    pub(crate) fn is_empty(&self, node: &str) -> bool {
-        let holds = |pod: &Pod| pod.is_active && !pod.is_daemon && pod.node.as_deref() == Some(node);
-        !self.pods.values().any(holds)
+    /// How many pods are on a node that are neither daemons nor through.
+    pub(crate) fn on(&self, node: &str) -> usize {
+        let holds = |pod: &&Pod| pod.is_active && !pod.is_daemon && pod.node.as_deref() == Some(node);
+        self.pods.values().filter(holds).count()
+    }
+
+    fn is_empty(&self, node: &str) -> bool {
+        self.on(node) == 0
     }
 
     /// The workload of a pod.

@@ -50,7 +50,7 @@ impl MeddledProvider {
             CallFault::Late => tokio::time::sleep(self.chance.duration(&LATE)).await,
             CallFault::KillBefore => {
                 self.processes.kill(&self.caller.process);
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
             CallFault::AnswerLost | CallFault::KillAfter => {}
             CallFault::Fails

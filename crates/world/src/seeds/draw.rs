@@ -258,7 +258,10 @@ fn plan(cloud: CloudKind, has_standby: bool, chance: &Chance) -> FaultPlan {
 }
 
 fn fault(cloud: CloudKind, effects: &[&str], chance: &Chance) -> Option<Fault> {
-    if chance.percent(20) {
+    if chance.percent(match cloud {
+        CloudKind::Aws => 35,
+        CloudKind::Kwok => 15,
+    }) {
         let blow = *chance.choose(&blows(cloud))?;
         return Some(Fault::Blow { at: minutes(chance, 1..=38), blow });
     }

@@ -16,6 +16,7 @@ use crate::chance::Chance;
 use crate::check::{self, Machine, Rest, Timeline, Violation, history_hash};
 use crate::cloud::Boots;
 use crate::controller::ControllerSettings;
+use crate::effect::Effect;
 use crate::fault::{Blow, Coverage, Fault, FaultPlan, PlannedFaults};
 use crate::play::Player;
 use crate::world::{World, WorldSettings, run_in_virtual_time, sleep_until};
@@ -42,6 +43,8 @@ pub struct Report {
     pub calls: usize,
     /// Virtual time.
     pub elapsed: Duration,
+    /// Effects, and how often they happened.
+    pub seen: BTreeMap<Effect, u32>,
     /// Faults of calls that hit.
     pub coverage: Coverage,
     /// Blows that hit.
@@ -101,6 +104,7 @@ async fn play(seed: u64, drawn: Drawn, planted: Planted) -> Result<Report> {
         hash: history_hash(&history),
         calls: history.len(),
         elapsed: world.clock().elapsed(),
+        seen: faults.seen(),
         coverage: faults.coverage(),
         blows: hit,
         violations: check::check(&timeline, rest),

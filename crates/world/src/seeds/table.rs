@@ -16,6 +16,8 @@ pub struct Tally {
     pub elapsed: Duration,
     /// Calls to the API.
     pub calls: usize,
+    /// Effects, and how often they happened.
+    pub seen: BTreeMap<String, u64>,
     /// Faults of calls that hit.
     pub coverage: Coverage,
     /// Blows that hit.
@@ -28,6 +30,9 @@ impl Tally {
         self.seeds += 1;
         self.elapsed += report.elapsed;
         self.calls += report.calls;
+        for (effect, count) in &report.seen {
+            *self.seen.entry(effect.to_string()).or_insert(0) += u64::from(*count);
+        }
         for (cell, count) in &report.coverage {
             *self.coverage.entry(cell.clone()).or_insert(0) += count;
         }
@@ -56,12 +61,12 @@ fn effects() -> impl Iterator<Item = &'static str> {
 /// The table of effects and faults. A dot is a combination that makes no sense, a zero one that never happened.
 pub fn render(tally: &Tally) -> String {
     let width = effects().map(str::len).max().unwrap_or(0);
-    let mut text = format!("{:width$}", "");
+    let mut text = format!("{:width$} {:>8}", "", "seen");
     for fault in CallFault::ALL {
         text += &format!(" {:>12}", fault.name());
     }
     for effect in effects() {
-        text += &format!("\n{effect:width$}");
+        text += &format!("\n{effect:width$} {:>8}", tally.seen.get(effect).copied().unwrap_or(0));
         for fault in CallFault::ALL {
             let count = tally.coverage.get(&(effect.to_owned(), fault.name())).copied().unwrap_or(0);
             let cell = if fault.applies_to(effect) { count.to_string() } else { "·".to_owned() };
