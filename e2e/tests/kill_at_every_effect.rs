@@ -2,6 +2,8 @@
 //! if nothing had happened: nothing launched twice, nothing leaked, nothing foreign touched.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
@@ -12,7 +14,9 @@ use e2e::{Bed, Controller, ControllerSettings, Target, Wait, inflate, kwok_node_
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node;
 use kube::runtime::WatchStreamExt;
-use kube::{Api, Client, ResourceExt};
+use kube::runtime::watcher::{self, watcher};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 e2e::cluster_tests! {
@@ -92,28 +96,33 @@ struct History {
 impl History {
     fn record(&self, client: &Client) {
         let claims = Arc::clone(&self.claims);
-        let api: Api<NodeClaim> = Api::all(client.clone());
-        tokio::spawn(async move {
-            let mut seen =
-                Box::pin(kube::runtime::watcher(api, kube::runtime::watcher::Config::default()).applied_objects());
-            while let Some(event) = seen.next().await {
-                claims.lock().expect("no writer panics").extend(event.map(|claim| claim.name_any()));
-            }
+        record_each(Api::all(client.clone()), move |claim: NodeClaim| {
+            claims.lock().expect("no writer panics").insert(claim.name_any());
         });
         let nodes = Arc::clone(&self.nodes);
-        let api: Api<Node> = Api::all(client.clone());
-        tokio::spawn(async move {
-            let mut seen =
-                Box::pin(kube::runtime::watcher(api, kube::runtime::watcher::Config::default()).applied_objects());
-            while let Some(event) = seen.next().await {
-                let Ok(node) = event else { continue };
-                // The KWOK provider names a node's host after its claim.
-                let host = node.labels().get("kubernetes.io/hostname").cloned().unwrap_or_default();
-                let uid = node.uid().unwrap_or_default();
-                nodes.lock().expect("no writer panics").entry(host).or_default().insert(uid);
-            }
+        record_each(Api::all(client.clone()), move |node: Node| {
+            // The KWOK provider names a node's host after its claim.
+            let host = node.labels().get("kubernetes.io/hostname").cloned().unwrap_or_default();
+            let uid = node.uid().unwrap_or_default();
+            nodes.lock().expect("no writer panics").entry(host).or_default().insert(uid);
         });
     }
+}
+
+/// Shows every state of every object to `note`, for as long as the runtime lives.
+fn record_each<K>(api: Api<K>, note: impl Fn(K) + Send + 'static)
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    tokio::spawn(async move {
+        // Without a pause after each error a watch would spin for ever once its client is gone, and the runtime could
+        // not end.
+        let watch = watcher(api, watcher::Config::default()).default_backoff();
+        let mut seen = pin!(watch.applied_objects());
+        while let Some(event) = seen.next().await {
+            event.into_iter().for_each(&note);
+        }
+    });
 }
 
 /// LIFE-01, LIFE-17: killed before and after every effect, the controller takes the story up where it was.

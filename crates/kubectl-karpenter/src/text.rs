@@ -4,8 +4,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::CapacityType;
-
 use crate::paint::{Paint, Style};
 use crate::story::{Decided, Joined, Launched, Line, Machine, News, ObjectName, Offer, Removed, Removing, Started};
 use crate::summary::Summary;
@@ -143,13 +141,7 @@ fn launch(launched: &Launched) -> Vec<String> {
         }
     };
     if *as_decided == Some(false) {
-        let why = match bought.capacity_type {
-            CapacityType::Spot => {
-                "the cloud's choice among the listed types: for spot it weighs spare capacity and price"
-            }
-            CapacityType::OnDemand | CapacityType::Reserved => "the cloud's choice among the listed types",
-        };
-        lines.push(why.to_owned());
+        lines.push("the cloud's choice among the listed types".to_owned());
     }
     lines
 }

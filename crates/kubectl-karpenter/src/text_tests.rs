@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use expect_test::{Expect, expect};
-use model::Price;
+use model::{CapacityType, Price};
 
 use super::*;
 use crate::story::{Barren, Moved, Nodes, Objects, PodsOf, Refused, Scaled, Warned, Welcomed};
@@ -173,7 +173,7 @@ fn nodes_come_and_go() {
             00:00:59  launched      default-0 as c7a.2xlarge spot in us-east-1b at $0.1342/h
             00:02:00  launched      3 nodeclaims as c7a.2xlarge spot in us-east-1b at $0.1342/h each
                                     default-0, default-1, default-2
-                                    the cloud's choice among the listed types: for spot it weighs spare capacity and price
+                                    the cloud's choice among the listed types
             00:03:01  registered    default-0 as ip-10-0-0-0.ec2.internal, 41s after launch
             00:04:02  registered    2 nodes, 41s after launch at most
                                     default-0 as ip-10-0-0-0.ec2.internal, default-1 as ip-10-0-0-1.ec2.internal

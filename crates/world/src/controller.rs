@@ -110,7 +110,10 @@ impl World {
             client,
             provider,
             clock: Arc::new(self.clock),
-            solver: Arc::new(RecordingSolver { clock: self.clock, plans: self.plans.clone() }),
+            solver: Arc::new(RecordingSolver {
+                clock: self.clock,
+                plans: self.settings.keep_plans.then(|| self.plans.clone()),
+            }),
             metrics,
             readiness: Readiness::default(),
             host_name: name.to_owned(),
@@ -184,16 +187,18 @@ fn build() -> Build {
     }
 }
 
-/// Solves inline and writes every plan down.
+/// Solves inline and writes every plan down, if somebody wants to read them.
 struct RecordingSolver {
     clock: VirtualClock,
-    plans: PlanLog,
+    plans: Option<PlanLog>,
 }
 
 impl Solver for RecordingSolver {
     fn solve(&self, snapshot: Arc<Snapshot>, config: PlaceConfig) -> BoxFuture<'static, Option<Plan>> {
         let plan = planner::place(&snapshot, &config);
-        self.plans.push(RecordedPlan { at: self.clock.timestamp(), snapshot, plan: plan.clone() });
+        if let Some(plans) = &self.plans {
+            plans.push(RecordedPlan { at: self.clock.timestamp(), snapshot, plan: plan.clone() });
+        }
         std::future::ready(Some(plan)).boxed()
     }
 }

@@ -35,6 +35,8 @@ pub struct WorldSettings {
     pub cloud: CloudKind,
     /// Whether the API server keeps a history for checkers.
     pub keep_history: bool,
+    /// Whether every plan is kept, with the snapshot it was made from, until somebody takes it.
+    pub keep_plans: bool,
     /// The pace of the network.
     pub wire: WirePace,
     /// The pace of Kubernetes' own loops.
@@ -50,6 +52,7 @@ impl WorldSettings {
             seed,
             cloud,
             keep_history: true,
+            keep_plans: true,
             wire: WirePace::default(),
             loops: Pace::default(),
             machines: CloudPace::default(),

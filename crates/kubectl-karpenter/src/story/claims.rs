@@ -154,7 +154,9 @@ impl Claim {
         self.price = prices.price(&self.pool, instance_type, zone, capacity_type);
         let (instance_type, zone) = (instance_type.to_owned(), zone.to_owned());
         let bought = Offer { instance_type, zone, capacity_type, price: self.price };
-        let as_decided = self.decided.as_ref().map(|decided| *decided == bought);
+        // Zones at the same price are as good as each other.
+        let worth = |offer: &Offer| (offer.instance_type.clone(), offer.capacity_type, offer.price);
+        let as_decided = self.decided.as_ref().map(|decided| worth(decided) == worth(&bought));
         Some(News::Launched(Launched { pool: self.pool.clone(), claims: vec![name.to_owned()], bought, as_decided }))
     }
 

@@ -77,14 +77,14 @@ impl Wishes {
     }
 }
 
-/// A warning of the controller, read from its Event object. What plans tell better is left out.
+/// Warnings that are no news here: plans tell the first two better, and every drain gives the third while it lasts.
+const TOLD_OTHERWISE: [&str; 3] = ["FailedScheduling", "NoCompatibleInstanceTypes", "FailedDraining"];
+
+/// A warning of the controller, read from its Event object.
 pub(crate) fn warning(event: &Value) -> Option<News> {
     let is_ours = text(event, "/source/component") == Some("karpenter");
     let reason = text(event, "/reason")?;
-    if !is_ours
-        || text(event, "/type") != Some("Warning")
-        || ["FailedScheduling", "NoCompatibleInstanceTypes"].contains(&reason)
-    {
+    if !is_ours || text(event, "/type") != Some("Warning") || TOLD_OTHERWISE.contains(&reason) {
         return None;
     }
     let about = ObjectName {

@@ -3,6 +3,9 @@
 //! Each place with rules is compiled on its own and judged on its own, so that complaints come in a fixed order and
 //! items of lists meet their own former selves.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use kube_cel::{CompiledSchema, ErrorKind, compile_schema};
 use serde_json::Value;
 
@@ -16,7 +19,7 @@ const RULES: &str = "x-kubernetes-validations";
 /// The rules of one place.
 #[derive(Debug)]
 pub(crate) struct NodeRules {
-    compiled: CompiledSchema,
+    compiled: Arc<CompiledSchema>,
     rules: Vec<RuleFacts>,
 }
 
@@ -36,7 +39,7 @@ impl NodeRules {
         let mut single = schema.clone();
         remove_rules(&mut single);
         single[RULES] = Value::Array(written.clone());
-        let compiled = compile_schema(&single);
+        let compiled = compiled(&single);
         let mut rules = Vec::new();
         for (index, (rule, outcome)) in written.iter().zip(&compiled.validations).enumerate() {
             if let Err(error) = outcome {
@@ -54,6 +57,25 @@ impl NodeRules {
     pub(crate) fn has_transitions(&self) -> bool {
         self.rules.iter().any(|rule| rule.is_transition)
     }
+}
+
+/// Compiled schemas that are kept: many more than the definitions of one cluster have.
+const COMPILED_MAX: usize = 4096;
+
+/// A schema compiled once per process. The parser of rules never gives its memory back, and a simulation defines the
+/// same kinds thousands of times.
+fn compiled(schema: &Value) -> Arc<CompiledSchema> {
+    static COMPILED: Mutex<BTreeMap<String, Arc<CompiledSchema>>> = Mutex::new(BTreeMap::new());
+    let text = schema.to_string();
+    if let Some(known) = COMPILED.lock().unwrap_or_else(PoisonError::into_inner).get(&text) {
+        return Arc::clone(known);
+    }
+    let compiled = Arc::new(compile_schema(schema));
+    let mut kept = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.len() < COMPILED_MAX {
+        kept.insert(text, Arc::clone(&compiled));
+    }
+    compiled
 }
 
 /// Removes the rules of a schema and of everything in it.

@@ -15,7 +15,7 @@ use sim_loops::Order;
 use tokio::sync::mpsc;
 
 use super::fleet::tags;
-use super::provider::{node_labels, planned_as, quantities, types_of};
+use super::provider::{node_labels, planned_as, quantities, type_of};
 use super::{AwsCloud, Boots};
 use crate::world::accounts;
 
@@ -87,8 +87,8 @@ async fn sleep_until(now: Timestamp, next: Option<Timestamp>) {
 
 /// The Node that a kubelet registers.
 fn node(instance: &Instance, class: Option<&EC2NodeClass>) -> Node {
-    let types = class.map(|class| types_of(class, &|_, _, _| false)).unwrap_or_default();
-    let kind = types.iter().find(|kind| kind.name.as_str() == instance.instance_type);
+    let kind = class.and_then(|class| type_of(class, &instance.instance_type));
+    let kind = kind.as_ref();
     let mut own = node_labels(kind, &instance.zone, planned_as(instance.capacity_type), &Requirements::none());
     // A kubelet and the cloud's controller know these; the rest is added when the claim's controller registers it.
     own.retain(|key, _| {

@@ -41,8 +41,15 @@ pub struct AwsProvider {
 #[derive(Default)]
 struct Shelf {
     sold_out: BTreeMap<(String, String, CapacityType), Timestamp>,
-    /// By class; valid for one version of it and one set of sold-out offerings.
-    types: BTreeMap<String, (String, InstanceTypes)>,
+    /// By class.
+    types: BTreeMap<String, Worked>,
+}
+
+/// Types that were worked out, and what they are valid for.
+struct Worked {
+    version: String,
+    sold_out: Vec<(String, String, CapacityType)>,
+    types: InstanceTypes,
 }
 
 /// Types of the region, worked out once per process of ours.
@@ -51,11 +58,11 @@ fn region() -> Option<&'static RegionTypes<'static>> {
     REGION_TYPES.get_or_init(|| RegionTypes::new(Catalogue::bundled(), REGION)).as_ref()
 }
 
-/// The types that a class can launch, with what is sold out left on the list but not for sale.
-pub(super) fn types_of(class: &EC2NodeClass, is_sold_out: &dyn Fn(&str, &str, CapacityType) -> bool) -> InstanceTypes {
-    let Some(region) = region() else { return InstanceTypes::default() };
+/// One type as a class launches it.
+pub(super) fn type_of(class: &EC2NodeClass, name: &str) -> Option<Arc<InstanceType>> {
+    let region = region()?;
     let view = ClassView::new(class, region.region());
-    region.instance_types(&view, &Settings::default(), is_sold_out).into()
+    region.instance_type(name, &view, &Settings::default(), &|_, _, _| false)
 }
 
 impl AwsProvider {
@@ -77,16 +84,21 @@ impl AwsProvider {
         let now = self.cloud.now();
         let mut shelf = self.shelf();
         shelf.sold_out.retain(|_, until| *until > now);
-        let version = class.metadata.resource_version.as_deref().unwrap_or_default();
-        let valid_for = format!("{version} {:?}", shelf.sold_out.keys());
+        let version = class.metadata.resource_version.clone().unwrap_or_default();
+        let sold_out: Vec<(String, String, CapacityType)> = shelf.sold_out.keys().cloned().collect();
         let name = class.metadata.name.clone().unwrap_or_default();
-        if let Some((_, types)) = shelf.types.get(&name).filter(|(made_for, _)| *made_for == valid_for) {
-            return Arc::clone(types);
-        }
-        let types = types_of(class, &|kind, zone, capacity_type| {
+        let Some(region) = region() else { return InstanceTypes::default() };
+        let view = ClassView::new(class, region.region());
+        let is_sold_out = |kind: &str, zone: &str, capacity_type: CapacityType| {
             shelf.sold_out.contains_key(&(kind.to_owned(), zone.to_owned(), capacity_type))
-        });
-        shelf.types.insert(name, (valid_for, Arc::clone(&types)));
+        };
+        let settings = Settings::default();
+        let types: InstanceTypes = match shelf.types.get(&name).filter(|worked| worked.version == version) {
+            Some(worked) if worked.sold_out == sold_out => return Arc::clone(&worked.types),
+            Some(worked) => region.refresh(&worked.types, &view, &settings, &is_sold_out).into(),
+            None => region.instance_types(&view, &settings, &is_sold_out).into(),
+        };
+        shelf.types.insert(name, Worked { version, sold_out, types: Arc::clone(&types) });
         types
     }
 

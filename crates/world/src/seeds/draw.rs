@@ -139,7 +139,11 @@ fn base(cloud: CloudKind, chance: &Chance) -> Vec<Value> {
     let (class, reference) = class(cloud);
     let mut objects = vec![class, pool("default", cloud, &reference, chance, None)];
     if chance.percent(50) {
-        let limits = json!({"cpu": chance.number(4..=24).to_string()});
+        let limits = match chance.number(0..=3) {
+            0 => json!({"nodes": chance.number(1..=4).to_string()}),
+            1 => json!({"memory": format!("{}Gi", chance.number(8..=64))}),
+            _ => json!({"cpu": chance.number(4..=24).to_string()}),
+        };
         objects.push(pool("limited", cloud, &reference, chance, Some(limits)));
     }
     if chance.percent(50) {

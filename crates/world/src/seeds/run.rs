@@ -8,6 +8,7 @@ use anyhow::Result;
 use controllers::planted::Planted;
 use futures::future::{Either, select};
 use jiff::Timestamp;
+use model::{ResourceName, parse_quantity};
 use sim::StoreEvent;
 use sim_loops::Order;
 
@@ -68,7 +69,9 @@ pub fn run(seed: u64, settings: &RunSettings) -> Result<Report> {
 type Recorded = Arc<Mutex<Vec<(Timestamp, Arc<StoreEvent>)>>>;
 
 async fn play(seed: u64, drawn: Drawn, planted: Planted) -> Result<Report> {
-    let world = World::start(WorldSettings::new(seed, drawn.scenario.cloud));
+    // Nobody reads the plans of a seed: checkers know only what can be seen from outside.
+    let settings = WorldSettings { keep_plans: false, ..WorldSettings::new(seed, drawn.scenario.cloud) };
+    let world = World::start(settings);
     let recorded = record(&world);
     let faults = PlannedFaults::new(&drawn.plan);
     let mut settings =
@@ -134,6 +137,10 @@ fn kwok_machines(events: &[(Timestamp, Arc<StoreEvent>)]) -> Vec<Machine> {
         let node: serde_json::Value = serde_json::from_slice(&event.object).unwrap_or_default();
         let text =
             |pointer: &str| node.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+        let amount = |name: &str| {
+            let quantity = text(&format!("/status/capacity/{name}"));
+            parse_quantity(&ResourceName::new(name), &quantity).unwrap_or(0)
+        };
         let id = text("/spec/providerID");
         if !id.starts_with("kwok://") {
             continue;
@@ -144,8 +151,8 @@ fn kwok_machines(events: &[(Timestamp, Arc<StoreEvent>)]) -> Vec<Machine> {
                 // The KWOK provider names a node's host after its claim.
                 claim: text("/metadata/labels/kubernetes.io~1hostname"),
                 pool: text("/metadata/labels/karpenter.sh~1nodepool"),
-                milli_cpu: text("/status/capacity/cpu").parse::<i64>().map_or(0, |cpu| cpu * 1000),
-                memory: 0,
+                milli_cpu: amount("cpu"),
+                memory: amount("memory"),
                 started: *at,
                 ended: None,
             }),
