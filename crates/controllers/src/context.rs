@@ -76,7 +76,7 @@ pub(crate) struct Notes {
     launches: u64,
     /// Claims made by this process whose first launch was not tried yet: nothing to look for at the provider.
     pub(crate) fresh: BTreeMap<ClaimName, ()>,
-    /// The last pod event on a node that its claim's status does not show yet.
+    /// The last pod event on each node of ours; its claim's status shows it later and less exactly.
     pub(crate) pod_events: BTreeMap<NodeName, Timestamp>,
     /// Provisioning passes finished by this process.
     pub(crate) passes: u64,

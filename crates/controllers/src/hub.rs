@@ -190,10 +190,10 @@ impl Hub {
                 }
             }
             Wake::PodMoved(node) => {
-                self.context.notes().pod_events.insert(node.clone(), self.context.now());
                 let cluster = self.context.cluster();
                 let claim = cluster.node(&node).and_then(|facts| cluster.claim_of(facts));
                 if let Some(name) = claim.and_then(|claim| claim.metadata.name.as_deref()) {
+                    self.context.notes().pod_events.insert(node, self.context.now());
                     self.queue.add(Work::Claim(model::ClaimName::new(name)), now);
                 }
             }

@@ -1,5 +1,6 @@
 //! Empty nodes, and what keeps them. Pure.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,11 +8,15 @@ use api::lower::NodeFacts;
 use api::node_claim::conditions;
 use api::{ConditionStatus, NodeClaim, labels};
 use jiff::Timestamp;
-use model::{PodKey, PoolName};
+use model::{NodeName, PodKey, PoolName};
 use state::{Cluster, Tracked};
 
 use super::budget::Census;
+use crate::lifecycle::quiet::{Remaining, remaining};
 use crate::lifecycle::{labels_of, name_of};
+
+/// When pods last came or went, by node.
+type PodEvents = BTreeMap<NodeName, Timestamp>;
 
 /// An empty node whose quiet time is over.
 #[derive(Clone, Debug)]
@@ -48,13 +53,17 @@ impl fmt::Display for Blocker {
 }
 
 /// Nodes of ours that are usable, quiet for long enough, and run nothing that would need another node.
-pub(super) fn candidates(cluster: &Cluster, now: Timestamp) -> Vec<Candidate> {
+///
+/// `pod_events` are the last pod events as this process saw them. The condition `Consolidatable` follows them with a
+/// delay: right after a node's last pod left, it still speaks of the time before that pod came.
+pub(super) fn candidates(cluster: &Cluster, pod_events: &PodEvents, now: Timestamp) -> Vec<Candidate> {
     let joined = cluster.tracked().filter_map(|tracked| match tracked {
         Tracked::Joined(claim, node) => Some((claim, node)),
         Tracked::Claimed(_) | Tracked::Foreign(_) => None,
     });
     joined
         .filter(|(claim, node)| is_quiet(cluster, claim, node))
+        .filter(|(claim, node)| is_over(cluster, claim, pod_events.get(&node.name).copied(), now))
         .map(|(claim, node)| {
             let blocker = blocker(cluster, &claim, &node, now);
             Candidate { claim, node, blocker }
@@ -72,6 +81,13 @@ fn is_quiet(cluster: &Cluster, claim: &Arc<NodeClaim>, node: &NodeFacts) -> bool
         && is_empty
         && node.is_labelled(labels::INITIALIZED)
         && is_true(claim, conditions::CONSOLIDATABLE)
+}
+
+/// Whether the quiet time since the last pod event is over, if one was seen.
+fn is_over(cluster: &Cluster, claim: &NodeClaim, event: Option<Timestamp>, now: Timestamp) -> bool {
+    let pool = PoolName::new(labels_of(claim).pool.as_str());
+    let after = cluster.pool(&pool).map(|pool| &pool.spec.disruption.consolidate_after);
+    event.is_none_or(|event| remaining(after, Some(event), now) == Remaining::Over)
 }
 
 fn is_true(claim: &NodeClaim, type_: &str) -> bool {
@@ -116,7 +132,8 @@ pub(super) fn census(cluster: &Cluster, pool: &PoolName) -> Census {
 #[cfg(test)]
 mod tests {
     use api::lower::PodFacts;
-    use model::{ClaimName, NodeName, PlaceId, Vocabulary};
+    use api::{NillableDuration, NodePool};
+    use model::{ClaimName, PlaceId, Vocabulary};
     use serde_json::{Value, json};
     use state::{ManagedKind, Object};
 
@@ -164,7 +181,7 @@ mod tests {
     }
 
     fn judge(cluster: &Cluster) -> String {
-        match candidates(cluster, Timestamp::from_second(NOW).unwrap()).as_slice() {
+        match candidates(cluster, &PodEvents::new(), Timestamp::from_second(NOW).unwrap()).as_slice() {
             [] => "stays".to_owned(),
             [Candidate { blocker: None, .. }] => "goes".to_owned(),
             [Candidate { blocker: Some(blocker), .. }] => blocker.to_string(),
@@ -205,6 +222,25 @@ mod tests {
                 expected,
                 "{annotations} {conditions:?} {pods:?}"
             );
+        }
+    }
+
+    /// CONS-03: a pod that left a moment ago starts the quiet time anew, whatever the condition still says.
+    #[test]
+    fn the_quiet_time_counts_from_the_last_pod_that_left() {
+        let cluster = cluster(&json!({}), &["Initialized", "Consolidatable"], &[]);
+        let now = Timestamp::from_second(NOW).unwrap();
+        for (left, count) in [(NOW - 1, 1), (NOW, 1)] {
+            let events = PodEvents::from([(NodeName::new("n"), Timestamp::from_second(left).unwrap())]);
+            assert_eq!(candidates(&cluster, &events, now).len(), count, "the pool waits 0s");
+        }
+        let mut pool = NodePool::clone(cluster.pool(&PoolName::new("p")).unwrap());
+        pool.spec.disruption.consolidate_after = NillableDuration::parse("30s").unwrap();
+        let mut cluster = cluster;
+        cluster.apply(Object::Pool(Arc::new(pool)));
+        for (left, count) in [(NOW - 1, 0), (NOW - 30, 1)] {
+            let events = PodEvents::from([(NodeName::new("n"), Timestamp::from_second(left).unwrap())]);
+            assert_eq!(candidates(&cluster, &events, now).len(), count, "left at {left}");
         }
     }
 

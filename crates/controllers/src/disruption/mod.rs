@@ -30,7 +30,7 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
         if cluster.waiting().next().is_some() && context.notes().passes == 0 {
             return Ok(Next::After(Duration::from_secs(1)));
         }
-        let candidates = emptiness::candidates(&cluster, now);
+        let candidates = emptiness::candidates(&cluster, &context.notes().pod_events, now);
         let pools: BTreeMap<PoolName, usize> = cluster
             .pools()
             .map(|(name, pool)| (name.clone(), budget::allowed(pool, &emptiness::census(&cluster, name), now)))

@@ -5,7 +5,7 @@ mod finalize;
 mod initialize;
 mod launch;
 pub(crate) mod node_edit;
-mod quiet;
+pub(crate) mod quiet;
 mod register;
 
 use std::sync::Arc;

@@ -36,14 +36,14 @@ pub(super) fn step(context: &Context, draft: &mut ClaimDraft) -> Quiet {
         draft.conditions(|conditions| conditions.clear(conditions::CONSOLIDATABLE));
         return Quiet::later(Next::OnChange);
     }
-    note_pod_event(context, draft);
+    let noted = note_pod_event(context, draft);
     let pool = PoolName::new(labels_of(draft.claim()).pool.as_str());
     let after = context
         .cluster()
         .pool(&pool)
         .filter(|pool| pool.spec.replicas.is_none())
         .map(|pool| pool.spec.disruption.consolidate_after.clone());
-    let last_event = draft.status().last_pod_event_time.as_ref().map(|time| time.0);
+    let last_event = noted.max(draft.status().last_pod_event_time.as_ref().map(|time| time.0));
     let quiet_since = last_event.or_else(|| draft.since(conditions::INITIALIZED));
     match remaining(after.as_ref(), quiet_since, context.now()) {
         Remaining::Over => {
@@ -61,28 +61,35 @@ pub(super) fn step(context: &Context, draft: &mut ClaimDraft) -> Quiet {
     }
 }
 
+/// What is left of a quiet time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Remaining {
+pub(crate) enum Remaining {
+    /// Nothing.
     Over,
+    /// This much.
     Wait(Duration),
+    /// It never ends.
     Never,
 }
 
-fn remaining(after: Option<&NillableDuration>, since: Option<Timestamp>, now: Timestamp) -> Remaining {
+/// What is left of a pool's quiet time since the last pod event.
+pub(crate) fn remaining(after: Option<&NillableDuration>, since: Option<Timestamp>, now: Timestamp) -> Remaining {
     let Some((after, since)) = after.and_then(NillableDuration::as_duration).zip(since) else {
         return Remaining::Never;
     };
     left_of(after, since, now).map_or(Remaining::Over, Remaining::Wait)
 }
 
-fn note_pod_event(context: &Context, draft: &mut ClaimDraft) {
-    let Some(node) = draft.status().node_name.as_deref().map(NodeName::new) else { return };
-    let Some(event) = context.notes().pod_events.remove(&node) else { return };
+/// Writes the last pod event down, unless a recent one is written; the event itself.
+fn note_pod_event(context: &Context, draft: &mut ClaimDraft) -> Option<Timestamp> {
+    let node = draft.status().node_name.as_deref().map(NodeName::new)?;
+    let event = context.notes().pod_events.get(&node).copied()?;
     let written = draft.status().last_pod_event_time.as_ref().map(|time| time.0);
     let is_recent = written.is_some_and(|before| left_of(POD_EVENT_QUIET, before, event).is_some());
     if !is_recent {
         draft.status().last_pod_event_time = Some(Time(Timestamp::from_second(event.as_second()).unwrap_or(event)));
     }
+    Some(event)
 }
 
 #[cfg(test)]
