@@ -67,11 +67,16 @@ impl Controller for ControllerProcess {
 
 /// The controller that was built along with this test.
 pub fn controller_program() -> Result<PathBuf> {
+    built_program("karpenter-kwok")
+}
+
+/// A program of this repository that was built along with this test.
+pub fn built_program(name: &str) -> Result<PathBuf> {
     let own = std::env::current_exe().context("find this program")?;
     let folder = own.ancestors().nth(2).context("find the folder of programs")?;
-    let program = folder.join("karpenter-kwok");
+    let program = folder.join(name);
     if !program.exists() {
-        bail!("`{}` is missing; build it with `cargo build -p karpenter-kwok`", program.display());
+        bail!("`{}` is missing; build it with `cargo build -p {name}`", program.display());
     }
     Ok(program)
 }

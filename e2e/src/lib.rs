@@ -20,7 +20,7 @@ mod waiting;
 mod world_bed;
 
 pub use bed::{Bed, Controller, ControllerSettings, Target, Wait};
-pub use controller_process::{ControllerProcess, controller_program};
+pub use controller_process::{ControllerProcess, built_program, controller_program};
 pub use manifests::{FOREIGN_NODE, inflate, kwok_node_class, node_pool};
 pub use real_bed::{RealBed, client};
 pub use waiting::{BOUND, Seen, wait_for, wait_until};

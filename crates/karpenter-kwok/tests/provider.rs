@@ -118,11 +118,20 @@ async fn the_node_waits_for_the_delay() {
 async fn a_delayed_node_is_tried_again() {
     let api = FakeApi::with([class(Some("30s")), claim("one")]);
     api.refuse_creations(3);
-    provider(&api).launch(&request("one")).await.unwrap();
+    let provider = provider(&api);
+    provider.launch(&request("one")).await.unwrap();
     advance(36).await;
     assert_eq!(api.get(&node_path("one")), None);
     advance(3).await;
     assert!(api.get(&node_path("one")).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_node_is_not_made_by_a_provider_that_is_gone() {
+    let api = FakeApi::with([class(Some("30s")), claim("one")]);
+    provider(&api).launch(&request("one")).await.unwrap();
+    advance(60).await;
+    assert_eq!(api.get(&node_path("one")), None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use sim::Subscription;
 use tokio::sync::mpsc;
-use world::fault::{Fault, PlannedFaults};
-use world::{Action, CloudKind, ControllerSettings, Player, Scenario, World, WorldSettings, sleep_until};
+use world::fault::PlannedFaults;
+use world::{Action, Blows, CloudKind, ControllerSettings, Player, Scenario, World, WorldSettings, sleep_until};
 
 use crate::arguments::DemoArguments;
 use crate::failure::Failure;
@@ -57,14 +57,7 @@ fn read_scenario(file: Option<&Path>) -> Result<Scenario, Failure> {
             (name, text)
         }
     };
-    let scenario = Scenario::parse(&text).map_err(|error| Failure::misuse(format!("{name}: {error}"), error.hint()))?;
-    match scenario.faults.faults.iter().find(|fault| matches!(fault, Fault::Blow { .. })) {
-        None => Ok(scenario),
-        Some(blow) => {
-            let hint = "write a step that does `interrupt: any` or `crash: any`";
-            Err(Failure::misuse(format!("{name}: the fault `{blow}` is not part of a told story"), Some(hint)))
-        }
-    }
+    Scenario::parse(&text).map_err(|error| Failure::misuse(format!("{name}: {error}"), error.hint()))
 }
 
 /// Where the story goes.
@@ -107,7 +100,16 @@ async fn perform(scenario: &Scenario, seed: u64, output: Output, door: Option<Do
     };
     audience.announce(started(scenario, seed));
     let mut kept = pin!(keep_controller(&world, scenario));
-    audience.tell_while(first(play_steps(&world, scenario, announcer), kept.as_mut())).await?;
+    let story = async {
+        let blows = Blows::new(&world, &[CONTROLLER]);
+        tokio::select! {
+            biased;
+            played = play_steps(&world, scenario, announcer) => played,
+            // Blows that are over leave the rest of the story to be played.
+            never = async { blows.strike_all(&scenario.faults).await; std::future::pending().await } => never,
+        }
+    };
+    audience.tell_while(first(story, kept.as_mut())).await?;
     let summary = audience.finish()?;
     if let Some(door) = door {
         audience.announce(door.announcement(scenario));

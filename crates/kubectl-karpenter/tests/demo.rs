@@ -183,16 +183,29 @@ fn a_story_that_leaves_pods_behind_fails() {
     );
 }
 
+/// The controller is killed while its machines start: the story ends as it would have without.
+#[test]
+fn a_story_survives_its_faults() {
+    let folder = Folder::new("faults");
+    let story = std::fs::read_to_string(scenario("inflate.yaml")).unwrap();
+    let faults = "faults: [at 62000ms kill, 'create nodeclaims #2 answer-lost', at 1000000ms crash]\nsteps:";
+    let faulty = folder.write("faulty.yaml", &story.replace("steps:", faults));
+    let output = demo(&["--scenario", &faulty, "--json"]);
+    let told = lines(&output);
+    assert_eq!(output.status.code(), Some(0), "{told:?}");
+    assert_eq!(told.last().unwrap()["nodes"], 0);
+}
+
 #[test]
 fn stories_that_cannot_be_read_are_refused_with_a_hint() {
     let folder = Folder::new("unreadable");
     let story = std::fs::read_to_string(scenario("inflate.yaml")).unwrap();
     let misspelt = folder.write("misspelt.yaml", &story.replace("replicas: 10", "replica: 10"));
-    let blow = folder.write("blow.yaml", &story.replace("steps:", "faults: [at 1000ms kill]\nsteps:"));
+    let fault = folder.write("fault.yaml", &story.replace("steps:", "faults: [at 1000ms tea]\nsteps:"));
     for (arguments, message, hint) in [
         (vec!["--scenario", &misspelt], "unknown field `replica`", "did you mean `replicas`?"),
         (vec!["--scenario", "nowhere.yaml"], "cannot read `nowhere.yaml`", "give the path of a YAML file"),
-        (vec!["--scenario", &blow], "the fault `at 1000ms kill`", "write a step"),
+        (vec!["--scenario", &fault], "`at 1000ms tea` is neither", "for example"),
     ] {
         let output = demo(&arguments);
         let errors = String::from_utf8_lossy(&output.stderr);

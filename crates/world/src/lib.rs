@@ -11,6 +11,7 @@
 //! - [`check`] reads the API's history and the cloud's machines, and says which rules were broken.
 //! - [`seeds`] draws a story and a plan from a seed and runs them.
 
+mod blows;
 pub mod chance;
 pub mod check;
 pub mod clock;
@@ -25,6 +26,7 @@ pub mod seeds;
 pub mod wire;
 mod world;
 
+pub use blows::Blows;
 pub use controller::{Controller, ControllerSettings};
 pub use fault::{Call, CallFault, FaultPlan, Meddler};
 pub use play::Player;

@@ -1,63 +1,52 @@
-//! An embedded cluster on a socket, and stock kubectl for it.
+//! The demo that serves its embedded cluster, and stock kubectl for it.
 
-use std::io::Write;
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::JoinHandle;
-use std::{env, fs, process, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 use control_plane::{Program, Toolbox};
-use jiff::Timestamp;
-use sim::{ApiServer, ServerSettings};
-use sim_loops::{LoopSettings, Pace};
-use tokio::sync::{mpsc, oneshot};
+use e2e::built_program;
 
 /// Tells the clusters of one process apart.
 static CLUSTERS: AtomicU32 = AtomicU32::new(0);
 
-/// A running embedded cluster; it ends with this value.
+/// A story in which nothing happens: kubectl does everything.
+const STORY: &str = "name: kubectl\ncloud: kwok\nsteps: []\nend: 1s\n";
+
+/// A running `kubectl-karpenter demo --serve`; it ends with this value.
 pub(crate) struct Cluster {
-    pub(crate) server: ApiServer,
+    demo: Child,
     kubectl: PathBuf,
     folder: PathBuf,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Cluster {
-    /// Starts the API over HTTP and the control loops, in real time, with our custom resources defined.
+    /// Starts the demo and waits until it serves, ten times as fast as real time.
     pub(crate) fn start() -> Result<Self> {
         let kubectl = Toolbox::ensure()?.path(Program::Kubectl)?;
         let number = CLUSTERS.fetch_add(1, Ordering::Relaxed);
-        let folder = env::temp_dir().join(format!("karpenter-kubectl-{}-{number}", process::id()));
+        let folder = std::env::temp_dir().join(format!("karpenter-kubectl-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder)?;
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        listener.set_nonblocking(true)?;
-        fs::write(folder.join("kubeconfig"), kubeconfig(&listener.local_addr()?.to_string()))?;
-        let clock: Arc<dyn Fn() -> Timestamp + Send + Sync> = Arc::new(Timestamp::now);
-        let server = ApiServer::new(ServerSettings::default(), clock.clone());
-        let (stop, stopped) = oneshot::channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let served = server.clone();
-        let thread = thread::spawn(move || {
-            runtime.block_on(async {
-                let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-                let settings = LoopSettings { seed: 1, pace: Pace::instant() };
-                let (_orders, none) = mpsc::unbounded_channel();
-                tokio::select! {
-                    _ = sim::http::serve(listener, served.clone(), "kubectl") => {}
-                    () = sim_loops::run(served, settings, clock, none) => {}
-                    _ = stopped => {}
-                }
-            });
-        });
-        let cluster = Self { server, kubectl, folder, stop: Some(stop), thread: Some(thread) };
-        let definitions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../charts/karpenter-kwok/crds");
-        cluster.run(&format!("create -f {}", definitions.display()))?;
+        fs::write(folder.join("story.yaml"), STORY)?;
+        let mut demo = Command::new(built_program("kubectl-karpenter")?)
+            .args(["demo", "--scenario", "story.yaml", "--serve", "--speed", "10", "--json"])
+            .args(["--kubeconfig", "kubeconfig"])
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("start the demo")?;
+        let output = demo.stdout.take().context("the demo has an output")?;
+        let cluster = Self { demo, kubectl, folder };
+        let mut lines = BufReader::new(output).lines();
+        lines
+            .find(|line| line.as_ref().is_ok_and(|line| line.contains("\"serving\"")))
+            .context("the demo serves")??;
+        // What it tells from now on has to go somewhere, or it would wait for a reader.
+        std::thread::spawn(move || lines.for_each(drop));
         Ok(cluster)
     }
 
@@ -105,31 +94,8 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        let _ = self.demo.kill();
+        let _ = self.demo.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-fn kubeconfig(address: &str) -> String {
-    format!(
-        "apiVersion: v1
-kind: Config
-clusters:
-- name: embedded
-  cluster:
-    server: http://{address}
-contexts:
-- name: embedded
-  context:
-    cluster: embedded
-    user: nobody
-users:
-- name: nobody
-  user: {{}}
-current-context: embedded
-"
-    )
 }

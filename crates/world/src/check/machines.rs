@@ -60,7 +60,11 @@ fn leaked(timeline: &Timeline, end: Timestamp) -> Vec<Violation> {
 }
 
 /// At the start of each machine, all machines of its pool together are within the pool's limits of that time.
+///
+/// Memory counts as a claim's status shows it: what the machine's operating system sees is less than what is printed on
+/// the box, and limits are about the former.
 fn over_limits(timeline: &Timeline) -> Vec<Violation> {
+    let memory_of = claimed_memory(timeline);
     let mut found = Vec::new();
     for machine in &timeline.machines {
         let pools = timeline.at("nodepools", machine.started);
@@ -72,7 +76,7 @@ fn over_limits(timeline: &Timeline) -> Vec<Violation> {
         };
         let together: Vec<&Machine> = timeline.machines.iter().filter(running).collect();
         let milli_cpu: i64 = together.iter().map(|machine| machine.milli_cpu).sum();
-        let memory: i64 = together.iter().map(|machine| machine.memory).sum();
+        let memory: i64 = together.iter().filter_map(|machine| memory_of.get(machine.claim.as_str())).sum();
         let nodes = i64::try_from(together.len()).unwrap_or(i64::MAX);
         for (name, used) in [("cpu", milli_cpu), ("memory", memory), ("nodes", nodes)] {
             let limit = limit(pool, name);
@@ -83,6 +87,16 @@ fn over_limits(timeline: &Timeline) -> Vec<Violation> {
         }
     }
     found
+}
+
+/// The memory that each claim got, once its status said so.
+fn claimed_memory(timeline: &Timeline) -> BTreeMap<&str, i64> {
+    let claims = timeline.steps.iter().filter(|step| step.event.key.resource == "nodeclaims");
+    let memory = claims.filter_map(|step| {
+        let written = step.object.pointer("/status/capacity/memory")?.as_str()?;
+        Some((step.event.key.name.as_str(), parse_quantity(&ResourceName::memory(), written).ok()?))
+    });
+    memory.collect()
 }
 
 fn limit(pool: &Value, name: &str) -> Option<i64> {

@@ -20,8 +20,6 @@ pub struct Machine {
     pub pool: String,
     /// What it has, in thousandths of a CPU.
     pub milli_cpu: i64,
-    /// What it has, in bytes.
-    pub memory: i64,
     /// When it was started.
     pub started: Timestamp,
     /// When it was over.

@@ -183,7 +183,6 @@ impl AwsCloud {
                     claim: tag(&instance.tags, tags::CLAIM),
                     pool: tag(&instance.tags, tags::POOL),
                     milli_cpu: facts.map_or(0, |facts| i64::from(facts.vcpus) * 1000),
-                    memory: facts.map_or(0, |facts| i64::try_from(facts.memory_mib << 20).unwrap_or(i64::MAX)),
                     started: instance.launched_at,
                     ended: instance.ending_at,
                 }

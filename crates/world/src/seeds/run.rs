@@ -10,15 +10,13 @@ use futures::future::{Either, select};
 use jiff::Timestamp;
 use model::{ResourceName, parse_quantity};
 use sim::StoreEvent;
-use sim_loops::Order;
 
 use super::draw::{Drawn, EMPTY, HEALED, SETTLED, draw};
-use crate::chance::Chance;
+use crate::blows::Blows;
 use crate::check::{self, Machine, Rest, Timeline, Violation, history_hash};
-use crate::cloud::Boots;
 use crate::controller::ControllerSettings;
 use crate::effect::Effect;
-use crate::fault::{Blow, Coverage, Fault, FaultPlan, PlannedFaults};
+use crate::fault::{Coverage, FaultPlan, PlannedFaults};
 use crate::play::Player;
 use crate::world::{World, WorldSettings, run_in_virtual_time, sleep_until};
 
@@ -54,9 +52,6 @@ pub struct Report {
     pub violations: Vec<Violation>,
 }
 
-/// How long a blow lasts.
-const BLOW: Duration = Duration::from_secs(300);
-
 /// Runs a seed. Fails only if the machine cannot run it at all.
 pub fn run(seed: u64, settings: &RunSettings) -> Result<Report> {
     let mut drawn = draw(seed);
@@ -78,7 +73,7 @@ async fn play(seed: u64, drawn: Drawn, planted: Planted) -> Result<Report> {
         ControllerSettings { meddler: Some(Arc::clone(&faults) as _), planted, ..ControllerSettings::default() };
     settings.environment.extend(drawn.scenario.settings.clone());
     let player = Player::new(&world);
-    let blows = Blows { world: &world, chance: Chance::of(seed, "blows"), processes: drawn.processes };
+    let blows = Blows::new(&world, drawn.processes);
     let story = async {
         let (played, hit, ()) = tokio::join!(player.play(&drawn.scenario), blows.strike_all(&drawn.plan), async {
             sleep_until(world.clock(), HEALED).await;
@@ -137,10 +132,6 @@ fn kwok_machines(events: &[(Timestamp, Arc<StoreEvent>)]) -> Vec<Machine> {
         let node: serde_json::Value = serde_json::from_slice(&event.object).unwrap_or_default();
         let text =
             |pointer: &str| node.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
-        let amount = |name: &str| {
-            let quantity = text(&format!("/status/capacity/{name}"));
-            parse_quantity(&ResourceName::new(name), &quantity).unwrap_or(0)
-        };
         let id = text("/spec/providerID");
         if !id.starts_with("kwok://") {
             continue;
@@ -151,8 +142,7 @@ fn kwok_machines(events: &[(Timestamp, Arc<StoreEvent>)]) -> Vec<Machine> {
                 // The KWOK provider names a node's host after its claim.
                 claim: text("/metadata/labels/kubernetes.io~1hostname"),
                 pool: text("/metadata/labels/karpenter.sh~1nodepool"),
-                milli_cpu: amount("cpu"),
-                memory: amount("memory"),
+                milli_cpu: parse_quantity(&ResourceName::cpu(), &text("/status/capacity/cpu")).unwrap_or(0),
                 started: *at,
                 ended: None,
             }),
@@ -165,80 +155,4 @@ fn kwok_machines(events: &[(Timestamp, Arc<StoreEvent>)]) -> Vec<Machine> {
         }
     }
     machines
-}
-
-/// Strikes a plan's blows at their times.
-struct Blows<'a> {
-    world: &'a World,
-    chance: Chance,
-    processes: &'static [&'static str],
-}
-
-impl Blows<'_> {
-    async fn strike_all(&self, plan: &FaultPlan) -> BTreeMap<&'static str, u64> {
-        let blows = plan.faults.iter().filter_map(|fault| match fault {
-            Fault::Blow { at, blow } => Some((*at, *blow)),
-            Fault::Call { .. } => None,
-        });
-        let struck = futures::future::join_all(blows.map(|(at, blow)| async move {
-            sleep_until(self.world.clock(), at).await;
-            (blow, self.strike(blow).await)
-        }));
-        let mut hits = BTreeMap::new();
-        for (blow, _) in struck.await.into_iter().filter(|(_, hit)| *hit) {
-            *hits.entry(blow.name()).or_insert(0) += 1;
-        }
-        hits
-    }
-
-    /// Whether there was something to strike.
-    async fn strike(&self, blow: Blow) -> bool {
-        match blow {
-            Blow::Kill => {
-                let victim = self.chance.choose(self.processes).copied().unwrap_or_default();
-                self.world.processes.kill(victim);
-                true
-            }
-            Blow::Compaction => {
-                self.world.compact();
-                true
-            }
-            Blow::Silence => self.silence().await,
-            Blow::Interruption | Blow::Crash | Blow::SoldOut | Blow::NeverJoins | Blow::JoinsLate => {
-                self.strike_cloud(blow).await
-            }
-        }
-    }
-
-    async fn strike_cloud(&self, blow: Blow) -> bool {
-        let Some(aws) = self.world.aws() else { return false };
-        match blow {
-            Blow::Interruption => aws.interrupt_any(&self.chance),
-            Blow::Crash => aws.crash_any(&self.chance),
-            Blow::SoldOut => {
-                aws.set_sold_out(self.world.clock().timestamp() + BLOW);
-                true
-            }
-            Blow::NeverJoins | Blow::JoinsLate => {
-                aws.set_boots(if blow == Blow::NeverJoins { Boots::Never } else { Boots::Late });
-                tokio::time::sleep(BLOW).await;
-                aws.set_boots(Boots::Normally);
-                true
-            }
-            Blow::Kill | Blow::Compaction | Blow::Silence => false,
-        }
-    }
-
-    async fn silence(&self) -> bool {
-        use kube::ResourceExt;
-        let nodes: kube::Api<k8s_openapi::api::core::v1::Node> = kube::Api::all(self.world.client());
-        let ours = kube::api::ListParams::default().labels("karpenter.sh/nodepool");
-        let Ok(listed) = nodes.list(&ours).await else { return false };
-        let names: Vec<String> = listed.items.iter().map(ResourceExt::name_any).collect();
-        let Some(name) = self.chance.choose(&names) else { return false };
-        self.world.order(Order::Silence(name.clone()));
-        tokio::time::sleep(BLOW).await;
-        self.world.order(Order::Speak(name.clone()));
-        true
-    }
 }
