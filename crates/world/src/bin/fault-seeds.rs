@@ -28,6 +28,9 @@ struct Arguments {
     /// Another fault plan than the drawn one, as a failing run prints it
     #[arg(long, requires = "seed")]
     plan: Option<FaultPlan>,
+    /// Prints the writes to objects with this in their name
+    #[arg(long, requires = "seed")]
+    trace: Option<String>,
     /// Prints the hash of every run's whole API history
     #[arg(long)]
     hashes: bool,
@@ -49,12 +52,14 @@ fn main() -> ExitCode {
 
 /// Whether every rule held.
 fn run_all(arguments: &Arguments) -> Result<bool> {
-    let settings = RunSettings { plan: arguments.plan.clone(), ..RunSettings::default() };
+    let settings =
+        RunSettings { plan: arguments.plan.clone(), trace: arguments.trace.clone(), ..RunSettings::default() };
     if let Some(seed) = arguments.seed {
         let report = run(seed, &settings)?;
         println!("seed {seed}: {} calls, {} virtual minutes", report.calls, report.elapsed.as_secs() / 60);
         println!("plan: {}", report.plan);
         println!("hash: {:016x}", report.hash);
+        report.trace.iter().for_each(|line| println!("{line}"));
         report.violations.iter().for_each(|violation| println!("broken: {violation}"));
         return Ok(report.violations.is_empty());
     }

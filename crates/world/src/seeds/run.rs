@@ -27,6 +27,8 @@ pub struct RunSettings {
     pub plan: Option<FaultPlan>,
     /// The mistake that the controllers make, in tests.
     pub planted: Planted,
+    /// Tells of the writes to objects with this in their name.
+    pub trace: Option<String>,
 }
 
 /// What came of a run.
@@ -50,6 +52,8 @@ pub struct Report {
     pub blows: BTreeMap<&'static str, u64>,
     /// Rules that were broken.
     pub violations: Vec<Violation>,
+    /// The writes that were asked for, one line each.
+    pub trace: Vec<String>,
 }
 
 /// Runs a seed. Fails only if the machine cannot run it at all.
@@ -58,19 +62,22 @@ pub fn run(seed: u64, settings: &RunSettings) -> Result<Report> {
     if let Some(plan) = &settings.plan {
         drawn.plan = plan.clone();
     }
-    run_in_virtual_time(seed, play(seed, drawn, settings.planted))?
+    run_in_virtual_time(seed, play(seed, drawn, settings))?
 }
 
 type Recorded = Arc<Mutex<Vec<(Timestamp, Arc<StoreEvent>)>>>;
 
-async fn play(seed: u64, drawn: Drawn, planted: Planted) -> Result<Report> {
+async fn play(seed: u64, drawn: Drawn, run: &RunSettings) -> Result<Report> {
     // Nobody reads the plans of a seed: checkers know only what can be seen from outside.
     let settings = WorldSettings { keep_plans: false, ..WorldSettings::new(seed, drawn.scenario.cloud) };
     let world = World::start(settings);
     let recorded = record(&world);
     let faults = PlannedFaults::new(&drawn.plan);
-    let mut settings =
-        ControllerSettings { meddler: Some(Arc::clone(&faults) as _), planted, ..ControllerSettings::default() };
+    let mut settings = ControllerSettings {
+        meddler: Some(Arc::clone(&faults) as _),
+        planted: run.planted,
+        ..ControllerSettings::default()
+    };
     settings.environment.extend(drawn.scenario.settings.clone());
     let player = Player::new(&world);
     let blows = Blows::new(&world, drawn.processes);
@@ -106,7 +113,27 @@ async fn play(seed: u64, drawn: Drawn, planted: Planted) -> Result<Report> {
         coverage: faults.coverage(),
         blows: hit,
         violations: check::check(&timeline, rest),
+        trace: run.trace.as_deref().map(|name| trace(&timeline, name)).unwrap_or_default(),
     })
+}
+
+/// Writes to objects with this in their name: when, who, what, and how it was answered.
+fn trace(timeline: &Timeline, name: &str) -> Vec<String> {
+    let named = timeline.writes.iter().filter(|record| record.name.as_deref().is_some_and(|own| own.contains(name)));
+    let told = named.map(|record| {
+        let part = record.subresource.as_deref().map(|part| format!("/{part}")).unwrap_or_default();
+        let body = record.body.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+        format!(
+            "{} {} {} {}{part} {} {} {body}",
+            record.at,
+            record.actor,
+            record.verb.as_str(),
+            record.resource,
+            record.name.as_deref().unwrap_or_default(),
+            record.code,
+        )
+    });
+    told.collect()
 }
 
 /// Writes down every change with its time.
