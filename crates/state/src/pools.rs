@@ -40,6 +40,15 @@ impl Cluster {
         sum
     }
 
+    /// Whether a pool's claims hold, or may come to hold, more than the pool may use.
+    ///
+    /// No plan does that. But a claim that a dead process asked for may appear after its successor has planned.
+    pub fn is_over_limits(&self, pool: &PoolName) -> bool {
+        let limits = self.pools.get(pool).and_then(|pool| pool.spec.limits.as_ref()).map(lower::resources);
+        let claimed = self.claimed_capacity(pool);
+        limits.is_some_and(|limits| limits.iter().any(|(name, limit)| claimed.get(name) > limit))
+    }
+
     fn held_by(&self, claim: &NodeClaim, pool: &PoolName) -> Resources {
         let amounts = |list: &ResourceList| lower::resources(list);
         if provider_id(claim).is_some() {

@@ -3,10 +3,11 @@
 use api::node_claim::conditions;
 use api::{NodeClaim, labels};
 use cloud::{LaunchError, LaunchId, LaunchRequest, Launched, Next as LaunchNext};
+use model::PoolName;
 use serde_json::{Map, Value, json};
 
 use super::draft::ClaimDraft;
-use super::{give_up, name_of};
+use super::{give_up, labels_of, name_of};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
 use crate::planted::PlantedBug;
@@ -39,6 +40,10 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Result<La
     let found = if is_fresh { None } else { context.provider.find_launched(&request).await? };
     let launched = match found {
         Some(launched) => Ok(launched),
+        None if is_over_limits(context, &request.claim).await? => {
+            give_up(context, &request.claim, "limits_exceeded").await?;
+            return Ok(Launch::GivenUp);
+        }
         None => context.provider.launch(&request).await,
     };
     match launched {
@@ -48,6 +53,21 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Result<La
         }
         Err(error) => refuse(context, draft, &error).await,
     }
+}
+
+/// Whether the claim's pool has more claims than its limits allow; then the pods of this one are planned anew.
+async fn is_over_limits(context: &Context, claim: &NodeClaim) -> Result<bool, WorkError> {
+    let pool = PoolName::new(labels_of(claim).pool.as_str());
+    let (stored, is_known) = {
+        let cluster = context.cluster();
+        (cluster.pool(&pool).cloned(), cluster.types(&pool).is_some())
+    };
+    let Some(stored) = stored.filter(|pool| pool.spec.limits.is_some()) else { return Ok(false) };
+    if !is_known {
+        let types = context.provider.instance_types(&stored).await?;
+        context.cluster().set_types(pool.clone(), types);
+    }
+    Ok(context.cluster().is_over_limits(&pool))
 }
 
 /// Labels first, status last: as long as the status does not say launched, the launch is looked up and accepted again.

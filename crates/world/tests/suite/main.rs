@@ -1,6 +1,7 @@
 //! Whole worlds: seeds with faults, planted mistakes, idle days.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
+mod found;
 mod idle;
 mod planted;
 mod repeat;
