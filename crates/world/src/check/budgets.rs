@@ -1,7 +1,8 @@
 //! No eviction by us against a PodDisruptionBudget, and no deletion but by a node's deadline.
 //!
 //! The API server refuses evictions that a budget forbids. This check does not trust its arithmetic: it counts ready
-//! pods itself, at the time of every eviction that succeeded.
+//! pods itself, at the time of every eviction that succeeded. Seeds draw budgets with a whole `minAvailable`; other forms
+//! are not counted here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -74,8 +75,8 @@ fn judge(seen: &Seen, record: &Record) -> Option<Violation> {
         return violation(format!("deleted pod `{name}`, whose node has no deadline"));
     }
     // A pod that is going or not ready does not count as available, so its end takes nothing from the budget.
-    let counts = !is_eviction || pod.pointer("/metadata/deletionTimestamp").is_some() || !is_true(pod, "Ready");
-    if counts {
+    let takes_nothing = !is_eviction || pod.pointer("/metadata/deletionTimestamp").is_some() || !is_true(pod, "Ready");
+    if takes_nothing {
         return None;
     }
     for (key, budget) in seen.budgets.iter().filter(|(key, _)| key.namespace == record.namespace) {
