@@ -54,6 +54,17 @@ impl Tally {
     }
 }
 
+impl Tally {
+    /// Effects that happened and that the table does not know: nobody draws faults for them.
+    pub fn unknown_effects(&self) -> Vec<&str> {
+        let matters = |effect: &str| {
+            ["create ", "update ", "patch ", "delete ", "watch ", "cloud "].iter().any(|verb| effect.starts_with(verb))
+        };
+        let seen = self.seen.keys().map(String::as_str);
+        seen.filter(|effect| matters(effect) && !effects().any(|known| known == *effect)).collect()
+    }
+}
+
 fn effects() -> impl Iterator<Item = &'static str> {
     WRITES.into_iter().chain(CLOUD_CALLS).chain(WATCHES)
 }

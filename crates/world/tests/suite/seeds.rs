@@ -30,6 +30,7 @@ fn two_hundred_seeds_keep_every_rule() {
     });
     let tally = tally.into_inner().unwrap();
     println!("{}empty cells: {:?}", render(&tally), tally.empty_cells());
+    assert!(tally.unknown_effects().is_empty(), "without a row in effect.rs: {:?}", tally.unknown_effects());
     let broken = broken.into_inner().unwrap();
     assert!(broken.is_empty(), "replay with `cargo xtask sim --seed N`:\n{}", broken.join("\n"));
 }
