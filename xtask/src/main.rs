@@ -1,6 +1,8 @@
 //! The commands of this repository, run as `cargo xtask <command>`.
 #![allow(clippy::print_stdout, reason = "a command line tool speaks on standard output")]
 
+mod agree;
+mod bench;
 mod bless;
 mod cargo;
 mod catalogue;
@@ -48,6 +50,8 @@ enum XtaskCommand {
     /// Makes the table of EC2 facts anew from published packages (needs python3, pip and go).
     Catalogue,
     Sim(sim::SimArgs),
+    Bench(bench::BenchArgs),
+    Agree(agree::AgreeArgs),
     /// Runs the demo and draws what it prints as `docs/demo.svg`.
     Picture,
     Rows(rows::RowsArgs),
@@ -75,6 +79,8 @@ fn run(command: &XtaskCommand) -> Result<()> {
         XtaskCommand::Protobuf => protobuf::run(&root),
         XtaskCommand::Catalogue => catalogue::run(&root),
         XtaskCommand::Sim(args) => sim::run(&root, args),
+        XtaskCommand::Bench(args) => bench::run(&root, args),
+        XtaskCommand::Agree(args) => agree::run(&root, args),
         XtaskCommand::Picture => picture::run(&root),
         XtaskCommand::Rows(args) => rows::run(&root, args),
         XtaskCommand::Compatibility(args) => compatibility::run(&root, args),

@@ -16,13 +16,14 @@ const STEPS_FAST: usize = 7;
 const STEPS_FULL: usize = 9;
 
 /// Packages whose tests must be among those that ran without a control plane.
-const PACKAGES_ALWAYS_TESTED: [&str; 14] = [
+const PACKAGES_ALWAYS_TESTED: [&str; 15] = [
     "api",
     "aws-sim",
     "catalogue",
     "controllers",
     "ec2",
     "kubectl-karpenter",
+    "measure",
     "model",
     "planner",
     "referee",

@@ -22,6 +22,7 @@ pub mod node_overlay;
 pub mod node_pool;
 pub mod quantity;
 pub mod requirement;
+pub mod scheduler_config;
 mod schema;
 pub mod taint;
 pub mod validation;

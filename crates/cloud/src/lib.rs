@@ -8,6 +8,7 @@ mod launch;
 
 use std::sync::Arc;
 
+use api::lower::UnsupportedVolumes;
 use api::{NodeClaim, NodePool};
 use futures::future::BoxFuture;
 use model::{InstanceType, ProviderId, Vocabulary};
@@ -48,6 +49,11 @@ pub trait CloudProvider: Send + Sync + 'static {
 
     /// The kind of NodeClass it serves; pools and claims with another kind are none of our business.
     fn node_class_kind(&self) -> NodeClassKind;
+
+    /// Volumes that its nodes cannot serve; pods that want one are left alone.
+    fn unsupported_volumes(&self) -> UnsupportedVolumes {
+        UnsupportedVolumes::default()
+    }
 
     /// All types a pool could use, those that are sold out included.
     fn instance_types<'a>(&'a self, pool: &'a NodePool) -> BoxFuture<'a, Result<InstanceTypes, CloudError>>;

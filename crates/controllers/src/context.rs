@@ -1,15 +1,16 @@
 //! What every reconciler has at hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use api::scheduler_config::DefaultSpread;
 use cloud::CloudProvider;
 use jiff::Timestamp;
 use kube::Client;
 use model::{ClaimName, NodeName};
 use planner::PlaceConfig;
-use state::{Cluster, Key, ManagedKind, Object, Wake};
+use state::{Cluster, Key, Kind, ManagedKind, Object, Wake};
 use tokio::sync::mpsc;
 
 use crate::clock::Clock;
@@ -36,6 +37,8 @@ pub struct ContextParts {
     pub readiness: Readiness,
     /// Bounds of the planner.
     pub place_config: PlaceConfig,
+    /// Spread constraints of the cluster's scheduler for pods that state none.
+    pub default_spread: DefaultSpread,
     /// Ends a batch when no new pod arrives for this long.
     pub batch_idle: Duration,
     /// Ends a batch at the latest.
@@ -95,6 +98,7 @@ impl Context {
             metrics,
             readiness,
             place_config,
+            default_spread,
             batch_idle,
             batch_max,
             process_id,
@@ -102,7 +106,9 @@ impl Context {
         } = parts;
         let kind = provider.node_class_kind();
         let managed = ManagedKind { group: kind.group.to_owned(), kind: kind.kind.to_owned() };
-        let cluster = Cluster::new(provider.vocabulary(), managed);
+        let cluster = Cluster::new(provider.vocabulary(), managed)
+            .with_default_spread(default_spread)
+            .with_unsupported_volumes(provider.unsupported_volumes());
         let (signals, receiver) = mpsc::unbounded_channel();
         let recorder = Recorder::start(client.clone(), Arc::clone(&clock));
         let context = Self {
@@ -184,6 +190,11 @@ impl Context {
         let mut notes = self.notes();
         notes.launches += 1;
         format!("{}-{}", self.process_id, notes.launches)
+    }
+
+    /// The kinds of objects that have to be watched.
+    pub fn wanted_kinds(&self) -> BTreeSet<Kind> {
+        self.cluster().wanted()
     }
 
     /// Whether every kind of object was listed once.

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::lower::GroupingKind;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
@@ -215,6 +216,15 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::NodeClass => "NodeClass",
         Kind::Daemon => "DaemonSet",
         Kind::Budget => "PodDisruptionBudget",
+        Kind::VolumeClaim => "PersistentVolumeClaim",
+        Kind::Volume => "PersistentVolume",
+        Kind::StorageClass => "StorageClass",
+        Kind::CsiNode => "CSINode",
+        Kind::Namespace => "Namespace",
+        Kind::Grouping(GroupingKind::Service) => "Service",
+        Kind::Grouping(GroupingKind::ReplicationController) => "ReplicationController",
+        Kind::Grouping(GroupingKind::ReplicaSet) => "ReplicaSet",
+        Kind::Grouping(GroupingKind::StatefulSet) => "StatefulSet",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
+use model::Plan;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -104,12 +105,20 @@ pub struct Metrics {
     reconciles: Family<Reconciled, Counter>,
     malformed_objects: Family<KindLabel, Counter>,
     cluster_price: Gauge<f64, AtomicU64>,
+    price_bound: Gauge<f64, AtomicU64>,
+    price_gap: Gauge<f64, AtomicU64>,
+    search_steps: Histogram,
 }
 
 fn duration_histogram() -> Histogram {
     const SECONDS: [f64; 17] =
         [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
     Histogram::new(SECONDS)
+}
+
+fn step_histogram() -> Histogram {
+    const STEPS: [f64; 9] = [1e2, 1e3, 1e4, 1e5, 1e6, 5e6, 1e7, 2e7, 5e7];
+    Histogram::new(STEPS)
 }
 
 impl Metrics {
@@ -132,6 +141,9 @@ impl Metrics {
             reconciles: Family::default(),
             malformed_objects: Family::default(),
             cluster_price: Gauge::default(),
+            price_bound: Gauge::default(),
+            price_gap: Gauge::default(),
+            search_steps: step_histogram(),
         };
         let info: Family<Build, Gauge> = Family::default();
         info.get_or_create(build).set(1);
@@ -163,13 +175,19 @@ impl Metrics {
         registry.register("watch_malformed_objects", malformed, self.malformed_objects.clone());
         let price = "Price of all planned nodes of the last pass in dollars per hour";
         registry.register("provisioner_planned_price", price, self.cluster_price.clone());
+        let bound = "What the planned nodes of the last pass cost at least, however planned, in dollars per hour";
+        registry.register("scheduler_planned_price_bound", bound, self.price_bound.clone());
+        let gap = "By what part of its price the last plan may be dearer than the cheapest one, at most";
+        registry.register("scheduler_planned_price_gap", gap, self.price_gap.clone());
+        let steps = "Counted steps of the search for one plan";
+        registry.register("scheduler_search_steps", steps, self.search_steps.clone());
     }
 
-    pub(crate) fn claim_created(&self, pool: &str) {
+    pub(crate) fn claim_created(&self, pool: &str, min_values_relaxed: bool) {
         let labels = Created {
             reason: "provisioned".to_owned(),
             nodepool: pool.to_owned(),
-            min_values_relaxed: "false".to_owned(),
+            min_values_relaxed: min_values_relaxed.to_string(),
         };
         self.claims_created.get_or_create(&labels).inc();
     }
@@ -208,9 +226,13 @@ impl Metrics {
         self.evictions.get_or_create(&CodeLabel { code }).inc();
     }
 
-    pub(crate) fn solved(&self, seconds: f64, price: f64) {
+    pub(crate) fn solved(&self, seconds: f64, plan: &Plan) {
         self.solve_seconds.get_or_create(&ControllerLabel { controller: "provisioner" }).observe(seconds);
-        self.cluster_price.set(price);
+        self.cluster_price.set(plan.price().dollars());
+        self.price_bound.set(plan.bound.dollars());
+        self.price_gap.set(plan.gap());
+        #[expect(clippy::cast_precision_loss, reason = "a histogram has no use for the last digit")]
+        self.search_steps.observe(plan.steps as f64);
     }
 
     pub(crate) fn first_claim_after(&self, seconds: f64) {

@@ -7,7 +7,7 @@ use cloud::CloudProvider;
 use futures::future::{BoxFuture, Either, pending, select};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
-use planner::PlaceConfig;
+use planner::{PlaceConfig, ReservationPolicy};
 use prometheus_client::registry::Registry;
 
 use crate::clock::{Clock, SystemClock};
@@ -146,20 +146,22 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
     }
     on_leading.await;
 
-    let (mut watching, news) = watches::start(&client, provider.as_ref());
+    let place_config = place_config(&options);
     let (context, signals) = Context::new(ContextParts {
-        client,
-        provider,
+        client: client.clone(),
+        provider: Arc::clone(&provider),
         clock,
         solver,
         metrics,
         readiness,
-        place_config: PlaceConfig::default(),
+        place_config,
+        default_spread: options.scheduler_config,
         batch_idle: options.batch_idle_duration,
         batch_max: options.batch_max_duration,
         process_id,
         planted,
     });
+    let (mut watching, news) = watches::start(&client, provider.as_ref(), &context.wanted_kinds());
     let lost = async {
         match &mut elector {
             Some(elector) => elector.hold().await,
@@ -177,6 +179,20 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
     };
     hub::run(context, news, signals, end).await;
     finish(failure, elector).await
+}
+
+/// What the options say about placements.
+fn place_config(options: &Options) -> PlaceConfig {
+    let reservations = match options.feature_gates.reserved_capacity {
+        true => ReservationPolicy::Strict,
+        false => ReservationPolicy::Ignored,
+    };
+    PlaceConfig {
+        preferences: options.preference_policy,
+        min_values: options.min_values_policy,
+        reservations,
+        ..PlaceConfig::default()
+    }
 }
 
 /// Gives the lease back, so that a standby need not wait for it to run out.
@@ -223,5 +239,27 @@ async fn look_up_resources(client: Client, readiness: Readiness) {
             Err(error) => tracing::error!(%error, "could not look up custom resources"),
         }
         tokio::time::sleep(ASK_AGAIN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use planner::{MinValuesPolicy, PreferencePolicy};
+
+    use super::*;
+    use crate::process::Program;
+
+    /// What is said about placements reaches the planner.
+    #[test]
+    fn options_become_bounds_of_the_planner() {
+        const PROGRAM: Program = Program { name: "test", version: "1", about: "", provider_flags: &[] };
+        let config = |arguments: &str| {
+            let arguments = arguments.split_whitespace().map(ToOwned::to_owned);
+            place_config(&Options::from_args(&PROGRAM, arguments, &|_| None).unwrap())
+        };
+        assert_eq!(config(""), PlaceConfig::default());
+        assert_eq!(config("--preference-policy=Ignore").preferences, PreferencePolicy::Ignore);
+        assert_eq!(config("--min-values-policy=BestEffort").min_values, MinValuesPolicy::BestEffort);
+        assert_eq!(config("--feature-gates=ReservedCapacity=false").reservations, ReservationPolicy::Ignored);
     }
 }

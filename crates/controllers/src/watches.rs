@@ -6,13 +6,19 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::lower::{self, BudgetFacts, NodeClassFacts, NodeFacts, PodFacts};
+use api::lower::{
+    BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts, NodeClassFacts, NodeFacts,
+    PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
+};
 use api::{NodeClaim, NodePool};
 use cloud::CloudProvider;
 use futures::StreamExt;
-use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::apps::v1::{DaemonSet, ReplicaSet, StatefulSet};
+use k8s_openapi::api::core::v1::{
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
+};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::core::DeserializeGuard;
@@ -85,50 +91,115 @@ fn key_of(watched: Watched, metadata: &ObjectMeta) -> Option<Key> {
         Kind::NodeClass => Key::NodeClass(watched.class.to_owned(), name.to_owned()),
         Kind::Daemon => Key::Daemon(format!("{namespace}/{name}").into()),
         Kind::Budget => Key::Budget(namespace.to_owned(), name.to_owned()),
+        Kind::VolumeClaim => Key::VolumeClaim(namespace.into(), name.into()),
+        Kind::Volume => Key::Volume(name.into()),
+        Kind::StorageClass => Key::StorageClass(name.into()),
+        Kind::CsiNode => Key::CsiNode(NodeName::new(name)),
+        Kind::Namespace => Key::Namespace(name.into()),
+        Kind::Grouping(kind) => Key::Grouping(kind, namespace.into(), name.into()),
     })
 }
 
-/// Starts all watches. They end with the returned set.
-pub fn start(client: &Client, provider: &dyn CloudProvider) -> (JoinSet<()>, mpsc::Receiver<News>) {
+/// Starts a watch for each wanted kind. They end with the returned set.
+pub fn start(
+    client: &Client,
+    provider: &dyn CloudProvider,
+    wanted: &BTreeSet<Kind>,
+) -> (JoinSet<()>, mpsc::Receiver<News>) {
     let (sender, receiver) = mpsc::channel(NEWS_MAX);
-    let mut tasks = JoinSet::new();
-    let vocabulary = provider.vocabulary();
-    let (for_pods, for_daemons): (Arc<Vocabulary>, _) = (Arc::clone(&vocabulary), vocabulary);
-    tasks.spawn(follow(Api::<Pod>::all(client.clone()), Watched::of(Kind::Pod), sender.clone(), move |pod| {
-        PodFacts::lower(&pod, &for_pods).map(|pod| Object::Pod(Arc::new(pod)))
-    }));
-    tasks.spawn(follow(Api::<Node>::all(client.clone()), Watched::of(Kind::Node), sender.clone(), |node| {
-        NodeFacts::lower(&node).map(|node| Object::Node(Arc::new(node)))
-    }));
-    tasks.spawn(follow(Api::<DaemonSet>::all(client.clone()), Watched::of(Kind::Daemon), sender.clone(), move |set| {
-        lower::daemon(&set, &for_daemons).map(|daemon| Object::Daemon(Arc::new(daemon)))
-    }));
-    tasks.spawn(follow(
-        Api::<PodDisruptionBudget>::all(client.clone()),
-        Watched::of(Kind::Budget),
-        sender.clone(),
-        |budget| BudgetFacts::lower(&budget).map(|budget| Object::Budget(Arc::new(budget))),
-    ));
-    tasks.spawn(follow_guarded(
-        Api::<DeserializeGuard<NodeClaim>>::all(client.clone()),
-        Watched::of(Kind::Claim),
-        sender.clone(),
-        |claim| Some(Object::Claim(Arc::new(claim))),
-    ));
-    tasks.spawn(follow_guarded(
-        Api::<DeserializeGuard<NodePool>>::all(client.clone()),
-        Watched::of(Kind::Pool),
-        sender.clone(),
-        |pool| Some(Object::Pool(Arc::new(pool))),
-    ));
-    let class = provider.node_class_kind();
-    let named = GroupVersionKind::gvk(class.group, class.version, class.kind);
-    let resource = ApiResource::from_gvk_with_plural(&named, class.plural);
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    tasks.spawn(follow(api, Watched { kind: Kind::NodeClass, class: class.kind }, sender, move |object| {
-        NodeClassFacts::lower(class.kind, &object).map(|class| Object::NodeClass(Arc::new(class)))
-    }));
-    (tasks, receiver)
+    let mut watches = Watches { client, sender, tasks: JoinSet::new() };
+    for kind in wanted {
+        watches.start(*kind, provider);
+    }
+    (watches.tasks, receiver)
+}
+
+struct Watches<'a> {
+    client: &'a Client,
+    sender: mpsc::Sender<News>,
+    tasks: JoinSet<()>,
+}
+
+impl Watches<'_> {
+    fn start(&mut self, kind: Kind, provider: &dyn CloudProvider) {
+        let vocabulary: Arc<Vocabulary> = provider.vocabulary();
+        match kind {
+            Kind::Pod => self
+                .follow(kind, move |pod: Pod| PodFacts::lower(&pod, &vocabulary).map(|pod| Object::Pod(Arc::new(pod)))),
+            Kind::Node => {
+                self.follow(kind, |node: Node| NodeFacts::lower(&node).map(|node| Object::Node(Arc::new(node))));
+            }
+            Kind::Daemon => self.follow(kind, move |set: DaemonSet| {
+                DaemonFacts::lower(&set, &vocabulary).map(|set| Object::Daemon(Arc::new(set)))
+            }),
+            Kind::Budget => self.follow(kind, |budget: PodDisruptionBudget| {
+                BudgetFacts::lower(&budget).map(|budget| Object::Budget(Arc::new(budget)))
+            }),
+            Kind::Claim => self.follow_guarded(kind, |claim: NodeClaim| Some(Object::Claim(Arc::new(claim)))),
+            Kind::Pool => self.follow_guarded(kind, |pool: NodePool| Some(Object::Pool(Arc::new(pool)))),
+            Kind::NodeClass => self.follow_classes(provider),
+            Kind::VolumeClaim => self.follow(kind, |claim: PersistentVolumeClaim| {
+                VolumeClaimFacts::lower(&claim).map(|claim| Object::VolumeClaim(Arc::new(claim)))
+            }),
+            Kind::Volume => self.follow(kind, |volume: PersistentVolume| {
+                VolumeFacts::lower(&volume).map(|volume| Object::Volume(Arc::new(volume)))
+            }),
+            Kind::StorageClass => self.follow(kind, |class: StorageClass| {
+                StorageClassFacts::lower(&class).map(|class| Object::StorageClass(Arc::new(class)))
+            }),
+            Kind::CsiNode => self
+                .follow(kind, |node: CSINode| CsiNodeFacts::lower(&node).map(|node| Object::CsiNode(Arc::new(node)))),
+            Kind::Namespace => {
+                self.follow(kind, |namespace: Namespace| NamespaceFacts::lower(&namespace).map(Object::Namespace));
+            }
+            Kind::Grouping(grouping) => self.follow_grouping(kind, grouping),
+        }
+    }
+
+    fn follow_grouping(&mut self, kind: Kind, grouping: GroupingKind) {
+        let object = |facts: GroupingFacts| Object::Grouping(Arc::new(facts));
+        match grouping {
+            GroupingKind::Service => {
+                self.follow(kind, move |service: Service| GroupingFacts::service(&service).map(object));
+            }
+            GroupingKind::ReplicationController => self.follow(kind, move |controller: ReplicationController| {
+                GroupingFacts::replication_controller(&controller).map(object)
+            }),
+            GroupingKind::ReplicaSet => {
+                self.follow(kind, move |set: ReplicaSet| GroupingFacts::replica_set(&set).map(object));
+            }
+            GroupingKind::StatefulSet => {
+                self.follow(kind, move |set: StatefulSet| GroupingFacts::stateful_set(&set).map(object));
+            }
+        }
+    }
+
+    fn follow<K>(&mut self, kind: Kind, lower: impl Fn(K) -> Option<Object> + Send + 'static)
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        self.tasks.spawn(follow(api, Watched::of(kind), self.sender.clone(), lower));
+    }
+
+    fn follow_guarded<K>(&mut self, kind: Kind, lower: impl Fn(K) -> Option<Object> + Send + 'static)
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+    {
+        let api: Api<DeserializeGuard<K>> = Api::all(self.client.clone());
+        self.tasks.spawn(follow_guarded(api, Watched::of(kind), self.sender.clone(), lower));
+    }
+
+    fn follow_classes(&mut self, provider: &dyn CloudProvider) {
+        let class = provider.node_class_kind();
+        let named = GroupVersionKind::gvk(class.group, class.version, class.kind);
+        let resource = ApiResource::from_gvk_with_plural(&named, class.plural);
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+        let watched = Watched { kind: Kind::NodeClass, class: class.kind };
+        self.tasks.spawn(follow(api, watched, self.sender.clone(), move |object| {
+            NodeClassFacts::lower(class.kind, &object).map(|class| Object::NodeClass(Arc::new(class)))
+        }));
+    }
 }
 
 /// An object of a custom kind may be stored by a newer or older version of us: what cannot be read is reported.

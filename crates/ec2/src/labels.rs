@@ -73,6 +73,7 @@ pub fn vocabulary() -> Vocabulary {
         .with_well_known(of_types)
         .with_well_known(labels::LAUNCH_LABELS)
         .with_well_known([ZONE_ID])
+        .with_reservation_label(RESERVATION_ID)
         .with_restricted_domain(GROUP)
 }
 
@@ -96,5 +97,6 @@ mod tests {
             assert_eq!(vocabulary.is_well_known(key), well_known, "{key}");
             assert_eq!(vocabulary.is_restricted(key), restricted, "{key}");
         }
+        assert_eq!(vocabulary.reservation_label().map(|key| &**key), Some(RESERVATION_ID));
     }
 }

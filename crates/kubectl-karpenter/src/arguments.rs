@@ -7,6 +7,9 @@ use clap::{Args, Parser, Subcommand};
 /// The seed of a run that names none.
 const SEED: u64 = 7;
 
+/// How often a scenario is planned if nobody says so.
+const RUNS: u16 = 5;
+
 /// Everything that can be asked for.
 #[derive(Clone, Debug, PartialEq, Parser)]
 #[command(
@@ -30,6 +33,13 @@ pub enum Command {
     /// the controllers themselves. Nothing outside is touched. The exit code is 0 if no pod is left pending (and, for
     /// the built-in story, no node is left), 2 if the story cannot be read, and 1 otherwise.
     Demo(DemoArguments),
+
+    /// Plans the scenarios in files and tells what it took: time, memory, price, and how far that is from the cheapest.
+    ///
+    /// The files are those of the comparison with the Go scheduler (format: bench/README.md). Times run from the pods
+    /// and nodes to the plan; reading the file does not count. The exit code is 0 if every plan obeys every rule, 1 if
+    /// one does not, and 2 if a file cannot be read.
+    Bench(BenchArguments),
 }
 
 /// How to play a story.
@@ -64,6 +74,30 @@ pub struct DemoArguments {
     pub kubeconfig: PathBuf,
 }
 
+/// How to measure the planner.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct BenchArguments {
+    /// Scenario files.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// How often each scenario is planned; the median counts.
+    #[arg(long, value_name = "N", default_value_t = RUNS, value_parser = clap::value_parser!(u16).range(1..))]
+    pub runs: u16,
+
+    /// Prints one JSON object for each file.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Leaves out the check of every rule for every pod, which takes long where pods are many.
+    #[arg(long)]
+    pub no_audit: bool,
+
+    /// With --json: leaves out the list of claims and that of used nodes.
+    #[arg(long)]
+    pub no_detail: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +106,19 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_bench_needs_a_file_and_a_run() {
+        for (line, is_fine) in [
+            ("bench a.json", true),
+            ("bench a.json b.json --runs 3 --json --no-audit --no-detail", true),
+            ("bench", false),
+            ("bench a.json --runs 0", false),
+        ] {
+            let words = ["kubectl-karpenter"].into_iter().chain(line.split_whitespace());
+            assert_eq!(Arguments::try_parse_from(words).is_ok(), is_fine, "{line}");
+        }
     }
 
     #[test]

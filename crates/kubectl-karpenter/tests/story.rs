@@ -120,6 +120,8 @@ fn snapshot() -> Snapshot {
         pools: vec![Arc::new(pool)],
         places: Vec::new(),
         pending: Vec::new(),
+        bound: model::BoundPods::default(),
+        namespaces: Arc::default(),
         daemons: Vec::new(),
     }
 }
@@ -131,10 +133,11 @@ fn pods(range: std::ops::Range<usize>) -> Vec<PodKey> {
 fn planned(pods: Vec<PodKey>) -> PlannedClaim {
     PlannedClaim {
         pool: PoolName::new("default"),
-        requirements: Requirements::none(),
-        types: vec![TypeName::new("m.large"), TypeName::new("m.xlarge")],
+        requirements: Arc::new(Requirements::none()),
+        types: [TypeName::new("m.large"), TypeName::new("m.xlarge")].into(),
         requests: Resources::none().with(ResourceName::cpu(), 2000),
         price: Price::from_dollars(0.03),
+        min_values_relaxed: false,
         pods,
     }
 }
@@ -228,16 +231,14 @@ fn refusals_are_told_until_they_change() {
         let refusal = Refusal::Incompatible { mismatch: model::Mismatch::Undefined { key, meant: None } };
         PoolRefusal { pool: PoolName::new("default"), refusal }
     };
-    let class = Arc::new(PodClass {
-        priority: 0,
-        requests: Resources::none(),
-        alternatives: vec![Requirements::none()],
-        preferences: Vec::new(),
-        tolerations: Vec::new(),
-        unplanned_rules: std::collections::BTreeSet::new(),
-    });
+    let class = Arc::new(PodClass::plain(Resources::none()));
     let plan = |refusal: PoolRefusal| Plan {
-        unplaced: vec![Unplaced { class: Arc::clone(&class), pods: pods(0..2), refusals: vec![refusal] }],
+        unplaced: vec![Unplaced {
+            class: Arc::clone(&class),
+            pods: pods(0..2),
+            refusals: vec![refusal],
+            places: Vec::new(),
+        }],
         ..Plan::default()
     };
     scene.pod(1.0, Change::Added, "web-0", None);

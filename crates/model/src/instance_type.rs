@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Price, Requirements, Resources, Text, TypeName, labels};
+use crate::{AttachLimits, Price, Requirements, Resources, Text, TypeName, labels};
 
 /// How capacity is paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,8 +67,8 @@ impl Offering {
 
     /// Whether a launch with this offering can succeed: for sale, and not a reservation without room.
     pub fn is_launchable(&self) -> bool {
-        let full = self.capacity_type() == CapacityType::Reserved && self.reservation_capacity == Some(0);
-        self.available && !full
+        let is_full = || self.reservation_capacity == Some(0) && self.capacity_type() == CapacityType::Reserved;
+        self.available && !is_full()
     }
 }
 
@@ -87,6 +87,8 @@ pub struct InstanceType {
     pub allocatable: Resources,
     /// How it can be bought.
     pub offerings: Vec<Offering>,
+    /// How many volumes it can attach.
+    pub attach_limits: AttachLimits,
 }
 
 impl InstanceType {
@@ -107,7 +109,22 @@ impl InstanceType {
         if capacity.names(&memory) {
             allocatable.set(memory.clone(), (allocatable.get(&memory) - huge).max(0));
         }
-        Arc::new(Self { name, requirements, capacity, overhead, allocatable: allocatable.floored(), offerings })
+        let attach_limits = AttachLimits::new();
+        Arc::new(Self {
+            name,
+            requirements,
+            capacity,
+            overhead,
+            allocatable: allocatable.floored(),
+            offerings,
+            attach_limits,
+        })
+    }
+
+    /// The same type with limits on volumes.
+    #[must_use]
+    pub fn with_attach_limits(self: Arc<Self>, attach_limits: AttachLimits) -> Arc<Self> {
+        Arc::new(Self { attach_limits, ..Arc::unwrap_or_clone(self) })
     }
 
     /// Offerings for sale that a node with these requirements could be bought with.

@@ -3,6 +3,7 @@
 //! Everything here is a plain value. This crate will never know Kubernetes objects, a cloud, async code, a clock or
 //! logging: whoever builds a [`Snapshot`] has already read the world, and whoever gets a [`Plan`] will change it.
 
+mod bound_pods;
 mod instance_type;
 mod names;
 mod place;
@@ -15,22 +16,29 @@ mod refusal;
 mod requirement;
 mod requirements;
 mod resources;
+mod selector;
 mod snapshot;
 mod taint;
+mod topology;
 mod vocabulary;
+mod volumes;
 
+pub use bound_pods::{BoundKind, BoundPods};
 pub use instance_type::{CapacityType, InstanceType, Offering};
 pub use names::{ClaimName, NodeName, PodKey, PoolName, ProviderId, Text, TypeName};
 pub use place::{Place, PlaceId, Stage};
 pub use plan::{Nomination, Plan, PlannedClaim, Unplaced};
-pub use pod::{Attempt, Daemon, PendingGroup, PodClass, Preference, Rule};
+pub use pod::{Daemon, PendingPod, PodClass, Preference, Purpose, Rule};
 pub use pool::Pool;
 pub use price::Price;
 pub use quantity::{QuantityError, format_quantity, parse_quantity};
-pub use refusal::{PoolRefusal, Refusal, Shortfall};
+pub use refusal::{Monotony, PlaceRefusal, PoolRefusal, Refusal, Shortfall, Spreading};
 pub use requirement::{Operator, Requirement};
 pub use requirements::{Mismatch, Requirements, Undefined};
 pub use resources::{ResourceName, Resources};
+pub use selector::{LabelOperator, LabelRequirement, Labels, Selector};
 pub use snapshot::{Revision, Snapshot};
 pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};
+pub use topology::{HostPort, Inclusion, NamespaceScope, PodTerm, SpreadConstraint, WeightedPodTerm};
 pub use vocabulary::{Vocabulary, labels};
+pub use volumes::{AttachLimits, Attachment, PodVolumes};

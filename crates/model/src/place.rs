@@ -1,8 +1,9 @@
 //! Places that exist or are on their way: nodes, and claims whose node has not joined yet.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::{ClaimName, NodeName, PoolName, Requirements, Resources, Taint};
+use crate::{AttachLimits, Attachment, ClaimName, HostPort, NodeName, PoolName, Requirements, Resources, Taint};
 
 /// A node, or a claim whose node is still to come.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,4 +53,10 @@ pub struct Place {
     pub used: Resources,
     /// What bound daemons use.
     pub used_by_daemons: Resources,
+    /// Host ports of bound pods.
+    pub host_ports: Vec<HostPort>,
+    /// Volumes of bound pods.
+    pub attached: BTreeSet<Attachment>,
+    /// How many volumes it can attach.
+    pub attach_limits: AttachLimits,
 }

@@ -4,23 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Effect, PodKey, Requirements, Resources, Text, Toleration};
+use crate::{
+    HostPort, Labels, PodKey, PodTerm, PodVolumes, Requirements, Resources, SpreadConstraint, Text, Toleration,
+    WeightedPodTerm,
+};
 
-/// A scheduling rule that pods can state and that this planner does not know yet.
+/// A scheduling rule that pods can state and that this planner does not know.
 ///
 /// Pods with such a rule are refused with it: launching a node that the kube-scheduler then rejects helps nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// A topology spread constraint that must hold.
-    TopologySpread,
-    /// A required pod affinity.
-    PodAffinity,
-    /// A required pod anti-affinity.
-    PodAntiAffinity,
-    /// A persistent volume claim.
-    PersistentVolume,
-    /// A port of the host.
-    HostPort,
     /// A dynamic resource claim.
     ResourceClaim,
 }
@@ -28,11 +21,6 @@ pub enum Rule {
 impl fmt::Display for Rule {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::TopologySpread => "a topology spread constraint with whenUnsatisfiable DoNotSchedule",
-            Self::PodAffinity => "a required pod affinity",
-            Self::PodAntiAffinity => "a required pod anti-affinity",
-            Self::PersistentVolume => "a persistent volume claim",
-            Self::HostPort => "a host port",
             Self::ResourceClaim => "a dynamic resource claim",
         })
     }
@@ -47,7 +35,7 @@ pub struct Preference {
     pub requirements: Requirements,
 }
 
-/// Everything about a pod that decides where it may run. Equal pods share one class.
+/// What a pod's spec says about where it may run. Replicas of one workload say the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodClass {
     /// The pod's priority; higher first.
@@ -60,49 +48,69 @@ pub struct PodClass {
     pub preferences: Vec<Preference>,
     /// Taints it puts up with.
     pub tolerations: Vec<Toleration>,
+    /// Topology spread constraints that must hold.
+    pub spread: Vec<SpreadConstraint>,
+    /// Topology spread constraints that should hold.
+    pub soft_spread: Vec<SpreadConstraint>,
+    /// Required pod affinity.
+    pub affinity: Vec<PodTerm>,
+    /// Required pod anti-affinity.
+    pub anti_affinity: Vec<PodTerm>,
+    /// Preferred pod affinity.
+    pub soft_affinity: Vec<WeightedPodTerm>,
+    /// Preferred pod anti-affinity.
+    pub soft_anti_affinity: Vec<WeightedPodTerm>,
+    /// Ports of the host.
+    pub host_ports: Vec<HostPort>,
     /// Rules of the pod that the planner does not know.
     pub unplanned_rules: BTreeSet<Rule>,
 }
 
-/// One reading of a class: preferences are taken for requirements as long as that works.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// Requirements of this reading.
-    pub requirements: Requirements,
-    /// Tolerations of this reading.
-    pub tolerations: Vec<Toleration>,
-}
-
 impl PodClass {
-    /// The readings of this class, strictest first: every preference in turn with each alternative, then without
-    /// preferences, and last without regard to `PreferNoSchedule` taints.
-    pub fn attempts(&self) -> Vec<Attempt> {
-        let mut preferences: Vec<&Preference> = self.preferences.iter().collect();
-        preferences.sort_by_key(|preference| std::cmp::Reverse(preference.weight));
-        let preferred = preferences.iter().flat_map(|preference| {
-            // A wish that contradicts an alternative is no reading of the pod: together they would ask for absence.
-            let possible = |alternative: &&Requirements| alternative.intersect(&preference.requirements).is_ok();
-            self.alternatives.iter().filter(possible).map(|alternative| alternative.and(&preference.requirements))
-        });
-        let strict = preferred.chain(self.alternatives.iter().cloned());
-        let attempt = |requirements| Attempt { requirements, tolerations: self.tolerations.clone() };
-        let mut attempts: Vec<Attempt> = strict.map(attempt).collect();
-        let mut relaxed = self.tolerations.clone();
-        relaxed.push(Toleration::of_effect(Effect::PreferNoSchedule));
-        let last =
-            |requirements: &Requirements| Attempt { requirements: requirements.clone(), tolerations: relaxed.clone() };
-        attempts.extend(self.alternatives.iter().map(last));
-        attempts
+    /// A pod that asks for nothing but these resources.
+    pub fn plain(requests: Resources) -> Self {
+        Self {
+            priority: 0,
+            requests,
+            alternatives: vec![Requirements::none()],
+            preferences: Vec::new(),
+            tolerations: Vec::new(),
+            spread: Vec::new(),
+            soft_spread: Vec::new(),
+            affinity: Vec::new(),
+            anti_affinity: Vec::new(),
+            soft_affinity: Vec::new(),
+            soft_anti_affinity: Vec::new(),
+            host_ports: Vec::new(),
+            unplanned_rules: BTreeSet::new(),
+        }
     }
 }
 
-/// Equal pods that wait for a place, in the order of their age.
+/// What a pending pod stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Purpose {
+    /// A pod that waits.
+    Work,
+    /// Room that a capacity buffer keeps free: no pod, so nothing is nominated for it.
+    Headroom,
+}
+
+/// A pod that needs a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PendingGroup {
-    /// Their common class.
+pub struct PendingPod {
+    /// Namespace and name.
+    pub key: PodKey,
+    /// When it was made, in seconds since 1970; of equal pods the oldest goes first.
+    pub created: i64,
+    /// What decides where it may run; equal ones may be shared.
     pub class: Arc<PodClass>,
-    /// The pods.
-    pub pods: Vec<PodKey>,
+    /// Its labels, for the rules of other pods and its own.
+    pub labels: Arc<Labels>,
+    /// Its volumes.
+    pub volumes: Arc<PodVolumes>,
+    /// What it stands for.
+    pub purpose: Purpose,
 }
 
 /// A DaemonSet: one pod of this class comes with every node that it may run on.

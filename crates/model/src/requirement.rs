@@ -65,6 +65,9 @@ pub struct Requirement {
     complement: bool,
     lower: Option<i64>,
     upper: Option<i64>,
+    /// Whether the label has to be there. Without it, an empty set of values asks for the label's absence; with it,
+    /// nothing can satisfy the requirement.
+    demands_presence: bool,
     min_values: Option<u32>,
 }
 
@@ -77,23 +80,27 @@ impl Requirement {
             _ => None,
         };
         Some(match operator {
-            Operator::In => Self::listed(values, false),
-            Operator::NotIn => Self::listed(values, true),
+            Operator::In => Self::any_of(values),
+            Operator::NotIn => Self { demands_presence: false, ..Self::listed(values, true) },
             Operator::Exists => Self::exists(),
             Operator::DoesNotExist => Self::does_not_exist(),
             Operator::Gt => {
-                number()?.checked_add(1).map_or_else(Self::does_not_exist, |lower| Self::bounded(Some(lower), None))
+                number()?.checked_add(1).map_or_else(Self::impossible, |lower| Self::bounded(Some(lower), None))
             }
             Operator::Gte => Self::bounded(Some(number()?), None),
             Operator::Lt => {
-                number()?.checked_sub(1).map_or_else(Self::does_not_exist, |upper| Self::bounded(None, Some(upper)))
+                number()?.checked_sub(1).map_or_else(Self::impossible, |upper| Self::bounded(None, Some(upper)))
             }
             Operator::Lte => Self::bounded(None, Some(number()?)),
         })
     }
 
     fn listed(values: BTreeSet<Text>, complement: bool) -> Self {
-        Self { values, complement, lower: None, upper: None, min_values: None }
+        Self { values, complement, lower: None, upper: None, demands_presence: true, min_values: None }
+    }
+
+    fn impossible() -> Self {
+        Self::listed(BTreeSet::new(), false)
     }
 
     fn bounded(lower: Option<i64>, upper: Option<i64>) -> Self {
@@ -115,9 +122,9 @@ impl Requirement {
         Self::listed(BTreeSet::new(), true)
     }
 
-    /// No value: the label is absent, or nothing can satisfy the requirement.
+    /// The label is absent.
     pub fn does_not_exist() -> Self {
-        Self::listed(BTreeSet::new(), false)
+        Self { demands_presence: false, ..Self::listed(BTreeSet::new(), false) }
     }
 
     /// The same requirement with a demand for that many distinct values among instance types.
@@ -132,7 +139,17 @@ impl Requirement {
         self.min_values
     }
 
-    /// The operator that describes this set; bounded ranges report as `Exists`.
+    /// Whether nothing can satisfy this: a value is demanded, and none is left.
+    pub fn is_impossible(&self) -> bool {
+        self.demands_presence && !self.complement && self.values.is_empty()
+    }
+
+    /// Whether the label has to be there.
+    pub fn demands_presence(&self) -> bool {
+        self.demands_presence
+    }
+
+    /// The operator that describes this set; bounded ranges report as `Exists`, impossible ones as `DoesNotExist`.
     pub fn operator(&self) -> Operator {
         match (self.complement, self.values.is_empty()) {
             (true, true) => Operator::Exists,
@@ -144,7 +161,7 @@ impl Requirement {
 
     /// Whether an absent label satisfies this requirement.
     pub fn admits_absence(&self) -> bool {
-        matches!(self.operator(), Operator::NotIn | Operator::DoesNotExist)
+        !self.demands_presence
     }
 
     /// Whether the value is admitted.
@@ -181,8 +198,9 @@ impl Requirement {
         let min_values = self.min_values.max(other.min_values);
         let lower = self.lower.max(other.lower);
         let upper = [self.upper, other.upper].into_iter().flatten().min();
+        let demands_presence = self.demands_presence || other.demands_presence;
         if lower.zip(upper).is_some_and(|(lower, upper)| lower > upper) {
-            return Self::does_not_exist().with_min_values(min_values);
+            return Self { demands_presence, ..Self::impossible() }.with_min_values(min_values);
         }
         let complement = self.complement && other.complement;
         let mut values: BTreeSet<Text> = match (self.complement, other.complement) {
@@ -195,7 +213,12 @@ impl Requirement {
         values.retain(|value| bounds.within_bounds(value));
         // A listed set needs no bounds any more: they have done their work on the values.
         let (lower, upper) = if complement { (lower, upper) } else { (None, None) };
-        Self { values, complement, lower, upper, min_values }
+        Self { values, complement, lower, upper, demands_presence, min_values }
+    }
+
+    /// Whether one node can satisfy both: with a value, or without the label when neither minds.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        (self.admits_absence() && other.admits_absence()) || self.intersects(other)
     }
 
     /// Whether at least one value satisfies both.
@@ -261,6 +284,7 @@ mod tests {
             ("NotIn a", "NotIn b", "NotIn [a b]"),
             ("Exists", "In a", "In [a]"),
             ("Exists", "DoesNotExist", "DoesNotExist"),
+            ("Exists", "NotIn a", "NotIn [a]"),
             ("Gt 4", "Exists", "Exists >=5"),
             ("Gt 4", "Gte 5", "Exists >=5"),
             ("Lt 4", "Lte 3", "Exists <=3"),
@@ -276,6 +300,23 @@ mod tests {
             let empty = expected == "DoesNotExist";
             assert_eq!(left.intersects(&right), !empty, "{left} meets {right}");
             assert_eq!(right.intersects(&left), !empty, "{right} meets {left}");
+        }
+    }
+
+    /// A label that must be there and may have no value is a contradiction, not a demand for absence.
+    #[test]
+    fn contradictions_are_not_absence() {
+        let table = [
+            ("In a", "In b", true, false),
+            ("Exists", "DoesNotExist", true, false),
+            ("Gt 4", "Lt 4", true, false),
+            ("Exists", "NotIn a", false, false),
+            ("NotIn a", "NotIn b", false, true),
+            ("NotIn a", "DoesNotExist", false, true),
+        ];
+        for (left, right, impossible, admits_absence) in table {
+            let both = read(left).intersection(&read(right));
+            assert_eq!((both.is_impossible(), both.admits_absence()), (impossible, admits_absence), "{left} {right}");
         }
     }
 

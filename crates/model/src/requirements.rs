@@ -1,13 +1,14 @@
 //! Requirements on several labels together, and whether two sets of them can be met by one node.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::{Requirement, Text, Vocabulary, labels};
 
 /// Requirements by label key; adding a second requirement for a key narrows the first.
+///
+/// Kept as a sorted list: sets are small, built once and compared by the million.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Requirements(BTreeMap<Text, Requirement>);
+pub struct Requirements(Vec<(Text, Requirement)>);
 
 /// What a label that one side does not mention means.
 #[derive(Clone, Copy, Debug)]
@@ -71,12 +72,17 @@ impl Requirements {
     /// Narrows by one more requirement. Old spellings of well-known keys are taken for the new ones.
     pub fn add(&mut self, key: &str, requirement: Requirement) {
         let key = labels::current_spelling(key);
-        match self.0.get_mut(key) {
-            Some(present) => *present = present.intersection(&requirement),
-            None => {
-                self.0.insert(Text::from(key), requirement);
+        match self.position(key) {
+            Ok(position) => {
+                let present = &mut self.0[position].1;
+                *present = present.intersection(&requirement);
             }
+            Err(position) => self.0.insert(position, (Text::from(key), requirement)),
         }
+    }
+
+    fn position(&self, key: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| (**known).cmp(key))
     }
 
     /// This set narrowed by one more requirement.
@@ -89,7 +95,13 @@ impl Requirements {
     /// Narrows by another set.
     pub fn add_all(&mut self, others: &Self) {
         for (key, requirement) in &others.0 {
-            self.add(key, requirement.clone());
+            match self.position(key) {
+                Ok(position) => {
+                    let present = &mut self.0[position].1;
+                    *present = present.intersection(requirement);
+                }
+                Err(position) => self.0.insert(position, (Text::clone(key), requirement.clone())),
+            }
         }
     }
 
@@ -103,17 +115,36 @@ impl Requirements {
 
     /// Forgets a label.
     pub fn remove(&mut self, key: &str) {
-        self.0.remove(key);
+        if let Ok(position) = self.position(key) {
+            self.0.remove(position);
+        }
     }
 
     /// The requirement for a label.
     pub fn get(&self, key: &str) -> Option<&Requirement> {
-        self.0.get(key)
+        self.position(key).ok().map(|position| &self.0[position].1)
+    }
+
+    /// The requirement for a label, sought first where it was found in a set like this one; `hint` remembers where.
+    pub fn get_near(&self, key: &Text, hint: &mut usize) -> Option<&Requirement> {
+        if let Some((known, requirement)) = self.0.get(*hint)
+            && known == key
+        {
+            return Some(requirement);
+        }
+        let position = self.position(key).ok()?;
+        *hint = position;
+        Some(&self.0[position].1)
     }
 
     /// All requirements in the order of their keys.
-    pub fn iter(&self) -> impl Iterator<Item = (&Text, &Requirement)> {
-        self.0.iter()
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Text, &Requirement)> {
+        self.0.iter().map(|(key, requirement)| (key, requirement))
+    }
+
+    /// A label that must be there and for which no value is left.
+    pub fn contradiction(&self) -> Option<&Text> {
+        self.0.iter().find(|(_, requirement)| requirement.is_impossible()).map(|(key, _)| key)
     }
 
     /// Whether there are none.
@@ -128,7 +159,7 @@ impl Requirements {
                 Undefined::IsAbsent => false,
                 Undefined::MayBeGiven(vocabulary) => vocabulary.is_well_known(key),
             };
-            if !self.0.contains_key(key) && !given_later && !requirement.admits_absence() {
+            if self.position(key).is_err() && !given_later && !requirement.admits_absence() {
                 return Err(Mismatch::Undefined { key: Text::clone(key), meant: self.near_miss(key, undefined) });
             }
         }
@@ -138,9 +169,8 @@ impl Requirements {
     /// Whether the labels that both sides mention can agree; labels only one side mentions are ignored.
     pub fn intersect(&self, wanted: &Self) -> Result<(), Mismatch> {
         for (key, requirement) in &wanted.0 {
-            let Some(present) = self.0.get(key) else { continue };
-            let both_absent = present.admits_absence() && requirement.admits_absence();
-            if !both_absent && !present.intersects(requirement) {
+            let Some(present) = self.get(key) else { continue };
+            if !present.agrees_with(requirement) {
                 let (wanted, offered) = (Box::new(requirement.clone()), Box::new(present.clone()));
                 return Err(Mismatch::Disjoint { key: Text::clone(key), wanted, offered });
             }
@@ -155,13 +185,13 @@ impl Requirements {
             Undefined::IsAbsent => None,
             Undefined::MayBeGiven(vocabulary) => vocabulary.well_known().find(|known| near(known)).cloned(),
         };
-        well_known.or_else(|| self.0.keys().find(|known| near(known)).cloned())
+        well_known.or_else(|| self.0.iter().map(|(known, _)| known).find(|known| near(known)).cloned())
     }
 }
 
 impl fmt::Display for Requirements {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.0.iter().filter(|(key, _)| &***key != labels::HOSTNAME);
+        let shown = self.0.iter().filter(|(key, _)| &**key != labels::HOSTNAME);
         let texts: Vec<String> = shown.map(|(key, requirement)| format!("{key} {requirement}")).collect();
         formatter.write_str(&texts.join(", "))
     }

@@ -1,9 +1,10 @@
 //! The cluster at one moment.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Daemon, PendingGroup, Place, Pool, Vocabulary};
+use crate::{BoundPods, Daemon, Labels, PendingPod, Place, Pool, Text, Vocabulary};
 
 /// Counts the changes that led to a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,8 +27,12 @@ pub struct Snapshot {
     pub pools: Vec<Arc<Pool>>,
     /// Nodes and claims that take pods.
     pub places: Vec<Arc<Place>>,
-    /// Pods that need a place.
-    pub pending: Vec<PendingGroup>,
+    /// Pods that need a place, in any order.
+    pub pending: Vec<PendingPod>,
+    /// Pods that have one.
+    pub bound: BoundPods,
+    /// Labels of the namespaces, for rules that select namespaces by them.
+    pub namespaces: Arc<BTreeMap<Text, Labels>>,
     /// DaemonSets.
     pub daemons: Vec<Arc<Daemon>>,
 }

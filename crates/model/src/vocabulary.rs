@@ -32,7 +32,8 @@ pub mod labels {
     /// The spelling in use today for keys that were renamed.
     pub fn current_spelling(key: &str) -> &str {
         match key {
-            "failure-domain.beta.kubernetes.io/zone" => ZONE,
+            // The EBS driver has a name of its own for what every node calls its zone.
+            "failure-domain.beta.kubernetes.io/zone" | "topology.ebs.csi.aws.com/zone" => ZONE,
             "failure-domain.beta.kubernetes.io/region" => REGION,
             "beta.kubernetes.io/arch" => ARCH,
             "beta.kubernetes.io/os" => OS,
@@ -47,6 +48,7 @@ pub mod labels {
 pub struct Vocabulary {
     well_known: BTreeSet<Text>,
     restricted_domains: BTreeSet<Text>,
+    reservation: Option<Text>,
 }
 
 impl Vocabulary {
@@ -57,6 +59,7 @@ impl Vocabulary {
         Self {
             well_known: well_known.into_iter().map(Text::from).collect(),
             restricted_domains: BTreeSet::from([Text::from("karpenter.sh")]),
+            reservation: None,
         }
     }
 
@@ -72,6 +75,20 @@ impl Vocabulary {
     pub fn with_restricted_domain(mut self, domain: impl Into<Text>) -> Self {
         self.restricted_domains.insert(domain.into());
         self
+    }
+
+    /// Names the label that tells one capacity reservation from another.
+    #[must_use]
+    pub fn with_reservation_label(mut self, key: impl Into<Text>) -> Self {
+        let key = key.into();
+        self.well_known.insert(Text::clone(&key));
+        self.reservation = Some(key);
+        self
+    }
+
+    /// The label that tells one capacity reservation from another, if the provider has such.
+    pub fn reservation_label(&self) -> Option<&Text> {
+        self.reservation.as_ref()
     }
 
     /// Whether every new node will get a value for this label.

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use model::{
-    Daemon, Effect, InstanceType, Place, Pool, Requirement, Requirements, Resources, Stage, Taint, Toleration,
-    Undefined, Vocabulary, labels,
+    Daemon, Effect, HostPort, InstanceType, Place, PodClass, Pool, Requirement, Requirements, Resources, Stage, Taint,
+    Toleration, Undefined, Vocabulary, labels,
 };
 
 /// The labels that a node of ours gets on its way to being usable. Daemons that select on them come with the node, so
@@ -26,14 +26,21 @@ fn tolerated(taints: &[Taint], tolerations: &[Toleration]) -> bool {
 
 /// A daemon that may run on a pool's nodes, with those of its alternatives that the pool allows.
 struct PoolDaemon<'a> {
-    requests: &'a Resources,
+    class: &'a PodClass,
     alternatives: Vec<&'a Requirements>,
 }
 
-/// The overhead of a pool's types. Types with the same daemons share one value.
+/// What the daemons of a node take.
+#[derive(Default)]
+pub(crate) struct Burden {
+    pub(crate) requests: Resources,
+    pub(crate) host_ports: Vec<HostPort>,
+}
+
+/// The burden of a pool's types. Types with the same daemons share one value.
 pub(crate) struct PoolDaemons<'a> {
     daemons: Vec<PoolDaemon<'a>>,
-    sums: BTreeMap<Vec<bool>, Rc<Resources>>,
+    sums: BTreeMap<Vec<bool>, Rc<Burden>>,
 }
 
 impl<'a> PoolDaemons<'a> {
@@ -47,7 +54,7 @@ impl<'a> PoolDaemons<'a> {
         let undefined = Undefined::MayBeGiven(vocabulary);
         let tolerating = daemons.iter().filter(|daemon| tolerated(&pool.taints, &daemon.class.tolerations));
         let allowed = tolerating.map(|daemon| PoolDaemon {
-            requests: &daemon.class.requests,
+            class: &daemon.class,
             alternatives: daemon
                 .class
                 .alternatives
@@ -59,7 +66,7 @@ impl<'a> PoolDaemons<'a> {
     }
 
     /// What daemons take of a node of this type.
-    pub(crate) fn overhead_on(&mut self, kind: &InstanceType) -> Rc<Resources> {
+    pub(crate) fn burden_on(&mut self, kind: &InstanceType) -> Rc<Burden> {
         let runs = |daemon: &PoolDaemon<'_>| {
             daemon.alternatives.iter().any(|alternative| kind.requirements.intersect(alternative).is_ok())
         };
@@ -67,28 +74,50 @@ impl<'a> PoolDaemons<'a> {
         if let Some(sum) = self.sums.get(&running) {
             return Rc::clone(sum);
         }
-        let mut sum = Resources::none();
-        let counted = self.daemons.iter().zip(&running).filter(|(_, runs)| **runs);
-        counted.for_each(|(daemon, _)| sum.add(daemon.requests));
+        let mut sum = Burden::default();
+        for (daemon, _) in self.daemons.iter().zip(&running).filter(|(_, runs)| **runs) {
+            sum.requests.add(&daemon.class.requests);
+            sum.host_ports.extend(daemon.class.host_ports.iter().cloned());
+        }
         let sum = Rc::new(sum);
         self.sums.insert(running, Rc::clone(&sum));
         sum
     }
 }
 
-/// What daemons will still take of a place: those that belong there less those that run there, never below zero.
-pub(crate) fn still_to_come(place: &Place, daemons: &[Arc<Daemon>], vocabulary: &Vocabulary) -> Resources {
+/// What daemons will still take of a place: those that belong there less those that run there, never below zero; and
+/// the host ports of those that belong there.
+pub(crate) fn still_to_come(
+    place: &Place,
+    daemons: &[Arc<Daemon>],
+    vocabulary: &Vocabulary,
+) -> (Resources, Vec<HostPort>) {
+    if daemons.is_empty() {
+        return (Resources::none(), Vec::new());
+    }
+    let labelled;
     let (requirements, undefined) = match place.stage {
-        Stage::Ready => (place.requirements.clone(), Undefined::IsAbsent),
-        Stage::Joining => (once_usable(&place.requirements), Undefined::IsAbsent),
-        Stage::Promised => (once_usable(&place.requirements), Undefined::MayBeGiven(vocabulary)),
+        Stage::Ready => (&place.requirements, Undefined::IsAbsent),
+        Stage::Joining => {
+            labelled = once_usable(&place.requirements);
+            (&labelled, Undefined::IsAbsent)
+        }
+        Stage::Promised => {
+            labelled = once_usable(&place.requirements);
+            (&labelled, Undefined::MayBeGiven(vocabulary))
+        }
     };
     let belongs = |daemon: &&Arc<Daemon>| {
         let class = &daemon.class;
         let satisfied = |alternative: &Requirements| requirements.satisfy(alternative, undefined).is_ok();
         tolerated(&place.taints, &class.tolerations) && class.alternatives.iter().any(satisfied)
     };
-    let mut sum = Resources::none();
-    daemons.iter().filter(belongs).for_each(|daemon| sum.add(&daemon.class.requests));
-    sum.minus(&place.used_by_daemons).floored()
+    let (mut sum, mut ports) = (Resources::none(), Vec::new());
+    for daemon in daemons.iter().filter(belongs) {
+        sum.add(&daemon.class.requests);
+        ports.extend(daemon.class.host_ports.iter().cloned());
+    }
+    // A daemon's port that is taken already is most likely taken by that daemon itself.
+    ports.retain(|port| !place.host_ports.contains(port));
+    (sum.minus(&place.used_by_daemons).floored(), ports)
 }

@@ -3,16 +3,98 @@
 //!
 //! Everything here is a pure function of a [`model::Snapshot`]: equal snapshots give equal plans, in whatever order
 //! their lists come. This crate will never know input or output, time, chance or the order of a hash map.
+//!
+//! ```text
+//! classes  equal pods together            readings  wishes as rules, given up one by one
+//! tallies  who is where                   rules     what a reading demands of the pods around it
+//! places   nodes that are there           menus     types of a pool that meet demands, with prices
+//! seat     a place or an order for each   pack      orders to new nodes, after the relaxed problem
+//! refuse   why not                        finish    the plan as it is told
+//! ```
 
-mod claims;
+mod amounts;
+mod attached;
+mod bins;
+mod bound;
+mod cells;
+mod classes;
 mod config;
 mod daemons;
+mod finish;
+mod interner;
+mod kinds;
 mod limits;
-mod place;
+mod menus;
+mod pack;
 mod places;
-mod pools;
+mod readings;
 mod refuse;
-mod sizing;
+mod relax;
+mod reserved;
+mod rules;
+mod search;
+mod seat;
+mod solver;
+mod stance;
+mod tallies;
+mod variety;
 
-pub use config::PlaceConfig;
-pub use place::place;
+pub use config::{MinValuesPolicy, PlaceConfig, PreferencePolicy, ReservationPolicy};
+
+use std::collections::BTreeMap;
+
+use menus::PoolView;
+use model::{Plan, Snapshot};
+use solver::{Barred, Solver};
+
+/// Places as many pods as it can; equal snapshots give equal plans, whatever the order of their lists.
+///
+/// Pods go to what is there, and the others to new claims of the first pool that takes them, sized by price. Pods that
+/// fit nowhere come back in [`Plan::unplaced`] with one refusal per pool. No claim lists a type that could carry its
+/// pool over a limit. Never panics on input.
+pub fn place(snapshot: &Snapshot, config: &PlaceConfig) -> Plan {
+    let solver = settled(snapshot, config);
+    let beyond_search = |pool: &PoolView<'_>| !pool.variety.is_none() || !pool.reserved.is_empty();
+    if snapshot.pending.len() > search::PODS_MAX || solver.pools.iter().any(beyond_search) {
+        return solver.finish();
+    }
+    let known = solver.cost();
+    let plan = solver.finish();
+    if known.unplaced.iter().all(|pods| *pods == 0) && plan.price() <= plan.bound {
+        return plan;
+    }
+    let mut second = Solver::new(snapshot, config, BTreeMap::new());
+    let search::Outcome { improved } = search::improve(&mut second, &known);
+    if improved { Plan { bound: plan.bound, ..second.finish() } } else { plan }
+}
+
+/// More rounds than this without an end mean that pools close one by one; then all of them do.
+const ROUNDS_MAX: usize = 8;
+
+/// Seats and packs all pods. When limits leave no room for pods on whose presence others rely, everything is worked out
+/// again with that pool closed to them.
+fn settled<'a>(snapshot: &'a Snapshot, config: &'a PlaceConfig) -> Solver<'a> {
+    let mut known: BTreeMap<usize, Barred> = BTreeMap::new();
+    for round in 0.. {
+        let mut solver = Solver::new(snapshot, config, known.clone());
+        solver.seat_all();
+        solver.pack_all();
+        let overflow = solver.ruled_overflow();
+        if overflow.is_empty() {
+            return solver;
+        }
+        for (class, Barred { pods, pools }) in overflow {
+            let barred = known.entry(class).or_default();
+            // Pods that were barred already and overflow again are the same ones.
+            let news = !pools.is_subset(&barred.pools) || barred.pods == 0;
+            barred.pods =
+                solver.classes[class].pods.len().min(if news { barred.pods.max(pods) } else { barred.pods + pods });
+            barred.pools.extend(pools);
+            if round >= ROUNDS_MAX {
+                barred.pods = solver.classes[class].pods.len();
+                barred.pools.extend(0..solver.pools.len());
+            }
+        }
+    }
+    Solver::new(snapshot, config, known)
+}

@@ -32,6 +32,16 @@ impl Limits {
         footprint.fit_into(&self.remaining.plus(held))
     }
 
+    /// The limited resource of which a node with this footprint would take the largest part.
+    pub(crate) fn tightest(&self, footprint: &Resources) -> Option<Shortfall> {
+        let part = |(name, left): (&ResourceName, i64)| {
+            let wanted = footprint.get(name);
+            let shortfall = Shortfall { resource: name.clone(), wanted, available: left.max(0) };
+            (wanted > 0).then(|| (left / wanted.max(1), shortfall))
+        };
+        self.remaining.iter().filter_map(part).min().map(|(_, shortfall)| shortfall)
+    }
+
     /// How many nodes with this footprint may be added.
     pub(crate) fn nodes_max(&self, footprint: &Resources) -> i64 {
         footprint.copies_in(&self.remaining)

@@ -1,85 +1,141 @@
-//! Pods on places that are there or on their way.
+//! Places that are there or on their way.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use model::{
-    Nomination, Place, PodKey, Requirements, Resources, Snapshot, Stage, Undefined, Vocabulary, first_untolerated,
+    HostPort, Place, PodKey, Refusal, Requirements, Shortfall, Snapshot, Stage, Undefined, Vocabulary,
+    first_untolerated,
 };
 
+use crate::amounts::{Amounts, ResourceTable, add_times, copies};
+use crate::attached::Attached;
+use crate::classes::Class;
 use crate::daemons::still_to_come;
-use crate::place::{Demand, Waiting};
+use crate::stance::Stance;
 
 /// A place as this plan has filled it so far.
-struct PlaceView<'a> {
-    place: &'a Place,
+pub(crate) struct PlaceView<'a> {
+    pub(crate) place: &'a Place,
     /// Of a promised place, what pods of this plan already rely on as well.
     requirements: Cow<'a, Requirements>,
-    free: Resources,
-    pods: Vec<PodKey>,
+    free: Amounts,
+    /// What was free before this plan.
+    pub(crate) before: Amounts,
+    /// More is used than there is of something; nothing fits then, whatever it asks for.
+    overdrawn: Option<Shortfall>,
+    pub(crate) host_ports: Vec<HostPort>,
+    pub(crate) attached: Attached,
+    pub(crate) pods: Vec<&'a PodKey>,
 }
 
-/// All places, in the order in which they are filled: usable nodes, joining ones, promised ones, each by name.
-pub(crate) struct Places<'a> {
-    views: Vec<PlaceView<'a>>,
-}
-
-impl<'a> Places<'a> {
-    pub(crate) fn of(snapshot: &'a Snapshot) -> Self {
+impl<'a> PlaceView<'a> {
+    /// All places, in the order in which they are filled: usable nodes, joining ones, promised ones, each by name.
+    pub(crate) fn all(snapshot: &'a Snapshot, table: &ResourceTable) -> Vec<Self> {
         let mut places: Vec<&Place> = snapshot.places.iter().map(Arc::as_ref).collect();
         places.sort_by(|left, right| (left.stage, &left.id).cmp(&(right.stage, &right.id)));
-        let view = |place: &'a Place| {
-            let taken = place.used.plus(&still_to_come(place, &snapshot.daemons, &snapshot.vocabulary));
-            // Only what the place announces counts: pods may hold a device that is announced no more, and a daemon
-            // that wants one the place never had will not start there, which is no reason to keep others away.
-            let left = place.allocatable.iter().map(|(name, amount)| {
-                let free = amount.saturating_sub(taken.get(name));
-                (name.clone(), free)
-            });
-            let requirements = Cow::Borrowed(&place.requirements);
-            PlaceView { place, requirements, free: left.collect(), pods: Vec::new() }
-        };
-        Self { views: places.into_iter().map(view).collect() }
+        places.into_iter().map(|place| Self::new(place, snapshot, table)).collect()
     }
 
-    /// Puts as many of the waiting pods as fit, first place first.
-    pub(crate) fn fill(&mut self, demand: &Demand<'_>, waiting: &mut Waiting<'_>, vocabulary: &Vocabulary) {
-        for view in &mut self.views {
-            if waiting.is_empty() {
-                return;
-            }
-            let copies = demand.requests.copies_in(&view.free).min(waiting.count());
-            if copies > 0 && view.goes_with(demand, vocabulary) {
-                view.take(demand, waiting.take(copies), copies);
-            }
+    fn new(place: &'a Place, snapshot: &'a Snapshot, table: &ResourceTable) -> Self {
+        let (daemons, ports) = still_to_come(place, &snapshot.daemons, &snapshot.vocabulary);
+        // Only what the place announces counts: pods may hold a device that is announced no more, and a daemon
+        // that wants one the place never had will not start there, which is no reason to keep others away.
+        let overdrawn = place.allocatable.iter().find_map(|(name, amount)| {
+            let (wanted, available) = (place.used.get(name).saturating_add(daemons.get(name)), amount);
+            (wanted > available).then(|| Shortfall { resource: name.clone(), wanted, available })
+        });
+        let (all, used) = (table.amounts(&place.allocatable), table.amounts(&place.used));
+        let taken = used.iter().zip(table.amounts(&daemons)).map(|(used, daemons)| used.saturating_add(daemons));
+        let free: Amounts = all.iter().zip(taken).map(|(all, taken)| all.saturating_sub(taken)).collect();
+        Self {
+            place,
+            requirements: Cow::Borrowed(&place.requirements),
+            before: if overdrawn.is_some() { vec![0; free.len()].into() } else { free.clone() },
+            free,
+            overdrawn,
+            host_ports: place.host_ports.iter().chain(&ports).cloned().collect(),
+            attached: Attached::of(&place.attached),
+            pods: Vec::new(),
         }
     }
 
-    /// The places that got pods.
-    pub(crate) fn nominations(self) -> Vec<Nomination> {
-        let used = self.views.into_iter().filter(|view| !view.pods.is_empty());
-        used.map(|view| Nomination { place: view.place.id.clone(), pods: view.pods }).collect()
+    /// How many pods of the class fit by their size alone: the cheapest question, asked first.
+    pub(crate) fn room_for(&self, class: &Class<'_>) -> i64 {
+        if self.overdrawn.is_some() { 0 } else { copies(&class.demand, &self.free) }
     }
-}
 
-impl PlaceView<'_> {
-    fn goes_with(&self, demand: &Demand<'_>, vocabulary: &Vocabulary) -> bool {
-        let wanted = &demand.attempt.requirements;
-        let undefined = match self.place.stage {
+    /// How many pods of the class this place takes, rules between pods aside.
+    pub(crate) fn takes(&self, class: &Class<'_>, stance: &Stance, vocabulary: &Vocabulary) -> i64 {
+        let room = self.room_for(class);
+        if room == 0 || !self.goes_with(stance, vocabulary) || self.taken_port(class).is_some() {
+            return 0;
+        }
+        let by_ports = if class.spec.host_ports.is_empty() { i64::MAX } else { 1 };
+        let by_volumes = self.attached.copies(&class.attaching, &self.place.attach_limits).unwrap_or(0);
+        room.min(by_ports).min(by_volumes)
+    }
+
+    fn taken_port(&self, class: &Class<'_>) -> Option<&HostPort> {
+        let collides = |port: &&HostPort| class.spec.host_ports.iter().any(|own| own.collides_with(port));
+        self.host_ports.iter().find(collides)
+    }
+
+    fn undefined<'v>(&self, vocabulary: &'v Vocabulary) -> Undefined<'v> {
+        match self.place.stage {
             Stage::Ready | Stage::Joining => Undefined::IsAbsent,
             Stage::Promised => Undefined::MayBeGiven(vocabulary),
-        };
-        // Pods narrow a promised place, but they do not give it labels that it would not have had without them.
-        first_untolerated(&self.place.taints, &demand.attempt.tolerations).is_none()
-            && self.place.requirements.satisfy(wanted, undefined).is_ok()
-            && self.requirements.satisfy(wanted, undefined).is_ok()
+        }
     }
 
-    fn take(&mut self, demand: &Demand<'_>, pods: Vec<PodKey>, copies: i64) {
-        self.free.add_times(demand.requests, copies.saturating_neg());
+    fn goes_with(&self, stance: &Stance, vocabulary: &Vocabulary) -> bool {
+        let (wanted, undefined) = (&stance.requirements, self.undefined(vocabulary));
+        // Pods narrow a promised place, but they do not give it labels that it would not have had without them.
+        first_untolerated(&self.place.taints, &stance.tolerations).is_none()
+            && (wanted.is_empty()
+                || (self.place.requirements.satisfy(wanted, undefined).is_ok()
+                    && (self.place.stage != Stage::Promised || self.requirements.satisfy(wanted, undefined).is_ok())))
+    }
+
+    /// Puts pods here; whoever asks has asked whether they fit.
+    pub(crate) fn take(&mut self, class: &Class<'a>, stance: &Stance, pods: impl Iterator<Item = usize>) {
+        let before = self.pods.len();
+        self.pods.extend(pods.map(|pod| &class.pods[pod].key));
+        let count = self.pods.len() - before;
+        add_times(&mut self.free, &class.demand, -i64::try_from(count).unwrap_or(i64::MAX));
+        self.attached.add(&class.attaching, u32::try_from(count).unwrap_or(u32::MAX));
+        self.host_ports.extend(class.spec.host_ports.iter().cloned());
         if self.place.stage == Stage::Promised {
-            self.requirements.to_mut().add_all(&demand.attempt.requirements);
+            self.requirements.to_mut().add_all(&stance.requirements);
         }
-        self.pods.extend(pods);
+    }
+
+    /// The first reason, in the order of the checks, why this place takes no pod of the class.
+    pub(crate) fn refusal(
+        &self,
+        class: &Class<'_>,
+        stance: &Stance,
+        table: &ResourceTable,
+        vocabulary: &Vocabulary,
+    ) -> Option<Refusal> {
+        if let Some(taint) = first_untolerated(&self.place.taints, &stance.tolerations) {
+            return Some(Refusal::Untolerated { taint: taint.clone() });
+        }
+        if let Err(driver) = self.attached.copies(&class.attaching, &self.place.attach_limits) {
+            let limit = self.place.attach_limits.get(&driver).copied().unwrap_or(0);
+            let wanted = self.attached.by_driver.get(&driver).copied().unwrap_or(0) + 1;
+            return Some(Refusal::TooManyVolumes { driver, wanted, limit });
+        }
+        if let Some(port) = self.taken_port(class) {
+            return Some(Refusal::PortTaken { port: port.clone() });
+        }
+        let short = self.overdrawn.clone().or_else(|| table.shortfall(&class.demand, &self.free));
+        if let Some(shortfall) = short {
+            return Some(Refusal::TooFull { shortfall });
+        }
+        let undefined = self.undefined(vocabulary);
+        let first = self.place.requirements.satisfy(&stance.requirements, undefined);
+        let mismatch = first.and_then(|()| self.requirements.satisfy(&stance.requirements, undefined)).err();
+        mismatch.map(|mismatch| Refusal::Incompatible { mismatch })
     }
 }

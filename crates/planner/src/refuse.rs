@@ -1,76 +1,305 @@
-//! Why a pool makes no node for a pod.
+//! Why a pod gets no node.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use model::{
-    Attempt, Mismatch, PoolRefusal, Refusal, Requirements, Resources, Shortfall, Undefined, Vocabulary,
-    first_untolerated,
+    InstanceType, Mismatch, PlaceRefusal, Pool, PoolRefusal, Refusal, Requirement, Requirements, Resources, Shortfall,
+    Spreading, Text, first_untolerated, labels,
 };
 
-use crate::place::Demand;
-use crate::pools::{PoolView, TypeView};
-
-/// The first reason, in the order in which a new node is checked, why this pool takes none of these pods.
-pub(crate) fn refusal(pool: &PoolView<'_>, demand: &Demand<'_>, vocabulary: &Vocabulary) -> PoolRefusal {
-    let Attempt { requirements, tolerations } = demand.attempt;
-    let refusal = if let Some(taint) = first_untolerated(&pool.pool.taints, tolerations) {
-        Refusal::Untolerated { taint: taint.clone() }
-    } else if let Err(mismatch) = pool.requirements.satisfy(requirements, Undefined::MayBeGiven(vocabulary)) {
-        Refusal::Incompatible { mismatch }
-    } else {
-        among_types(pool, &pool.requirements.and(requirements), demand.requests)
-    };
-    PoolRefusal { pool: pool.pool.name.clone(), refusal }
-}
+use crate::menus::{KindView, PoolView};
+use crate::rules::Rules;
+use crate::solver::Solver;
+use crate::stance::Stance;
+use crate::tallies::Tallies;
 
 /// Why the pool's own demands leave it without any type.
-pub(crate) fn barrenness(pool: &PoolView<'_>) -> PoolRefusal {
-    let refusal = among_types(pool, &pool.requirements, &Resources::none());
-    PoolRefusal { pool: pool.pool.name.clone(), refusal }
+pub(crate) fn barrenness(pool: &Pool, requirements: &Requirements) -> PoolRefusal {
+    PoolRefusal { pool: pool.name.clone(), refusal: no_type(pool, requirements) }
 }
 
-fn among_types(pool: &PoolView<'_>, requirements: &Requirements, requests: &Resources) -> Refusal {
-    let labelled = |view: &&TypeView<'_>| view.kind.requirements.intersect(requirements).is_ok();
-    let labelled: Vec<&TypeView<'_>> = pool.types.iter().filter(labelled).collect();
-    if labelled.is_empty() {
-        let closest = closest_mismatch(&pool.types, requirements);
-        return closest.map_or(Refusal::NoOffering, |mismatch| Refusal::NoTypeWithLabels { mismatch });
+/// Why no type of a pool can be bought under some demands.
+fn no_type(pool: &Pool, requirements: &Requirements) -> Refusal {
+    let kinds: Vec<&InstanceType> = pool.types.iter().map(Arc::as_ref).collect();
+    if kinds.iter().any(|kind| kind.requirements.intersect(requirements).is_ok()) {
+        return not_for_sale(&kinds, requirements);
     }
-    let holds = |view: &&&TypeView<'_>| requests.fit_into(&view.room).is_ok();
-    let holding: Vec<&TypeView<'_>> = labelled.iter().filter(holds).copied().collect();
-    // Without requests it is the pool that is asked about, and then size is no reason.
-    if holding.is_empty() && !requests.is_empty() {
-        let largest = largest_shortfall(&labelled, requests);
-        return largest.map_or(Refusal::NoOffering, |shortfall| Refusal::NoTypeLargeEnough { shortfall });
-    }
-    let sold = holding.into_iter().filter(|view| view.kind.cheapest_price(requirements).is_some());
-    smallest_excess(pool, sold).map_or(Refusal::NoOffering, |shortfall| Refusal::LimitReached { shortfall })
+    let mismatch = closest_mismatch(&kinds, requirements);
+    mismatch.map_or_else(|| not_for_sale(&kinds, requirements), |mismatch| Refusal::NoTypeWithLabels { mismatch })
 }
 
-/// Of the type that parts on the fewest labels, the first of them; types are in the order of their names.
-fn closest_mismatch(types: &[TypeView<'_>], requirements: &Requirements) -> Option<Mismatch> {
-    let mismatches = |view: &TypeView<'_>| -> Vec<Mismatch> {
-        let single = |(key, requirement): (&model::Text, &model::Requirement)| {
-            view.kind.requirements.intersect(&Requirements::none().with(key, requirement.clone())).err()
+impl Solver<'_> {
+    /// The reason of every pool, and of every kind of place, why a pod of the class finds nothing there.
+    pub(crate) fn reasons(&mut self, class: usize) -> (Vec<PoolRefusal>, Vec<PlaceRefusal>) {
+        let spec = &self.classes[class].spec;
+        if !spec.unplanned_rules.is_empty() {
+            let refusal = Refusal::UnplannedRules { rules: spec.unplanned_rules.clone() };
+            let refuse = |pool: &PoolView<'_>| PoolRefusal { pool: pool.pool.name.clone(), refusal: refusal.clone() };
+            return (self.pools.iter().map(refuse).collect(), Vec::new());
+        }
+        // The most relaxed reading speaks: what it cannot have, no stricter one can.
+        let Some(stance) = self.stances(class).last().cloned() else { return (self.contradictions(class), Vec::new()) };
+        let pools = (0..self.pools.len()).map(|pool| self.pool_refusal(pool, class, &stance)).collect();
+        (pools, self.place_refusals(class, &stance))
+    }
+
+    /// What the pod demands and what its volumes demand leaves no reading at all.
+    fn contradictions(&self, class: usize) -> Vec<PoolRefusal> {
+        let class = &self.classes[class];
+        let mismatch = |(own, volume): (&Requirements, &Requirements)| volume.intersect(own).err();
+        let Some(mismatch) = class.spec.alternatives.iter().zip(class.volumes).find_map(mismatch) else {
+            return Vec::new();
         };
-        requirements.iter().filter_map(single).collect()
-    };
-    let closest = types.iter().map(mismatches).min_by_key(Vec::len);
-    closest.and_then(|mismatches| mismatches.into_iter().next())
+        let refusal = Refusal::VolumeElsewhere { mismatch };
+        let refuse = |pool: &PoolView<'_>| PoolRefusal { pool: pool.pool.name.clone(), refusal: refusal.clone() };
+        self.pools.iter().map(refuse).collect()
+    }
+
+    fn pool_refusal(&mut self, pool: usize, class: usize, stance: &Stance) -> PoolRefusal {
+        let view = &self.pools[pool];
+        let name = view.pool.name.clone();
+        let refusal = if let Some(taint) = first_untolerated(&view.pool.taints, &stance.tolerations) {
+            Refusal::Untolerated { taint: taint.clone() }
+        } else if let Err(mismatch) = view.satisfies(&stance.requirements) {
+            self.label_refusal(class, mismatch)
+        } else if let Some(refusal) = self.type_refusal(pool, class, stance) {
+            refusal
+        } else if let Some(refusal) = self.variety_refusal(pool, class, stance) {
+            refusal
+        } else {
+            self.rule_refusal(pool, class, stance)
+        };
+        PoolRefusal { pool: name, refusal }
+    }
+
+    /// Labels that only a volume asks for are told of as such.
+    fn label_refusal(&self, class: usize, mismatch: Mismatch) -> Refusal {
+        let key = match &mismatch {
+            Mismatch::Undefined { key, .. } | Mismatch::Disjoint { key, .. } => key,
+        };
+        let class = &self.classes[class];
+        let asked = class.spec.alternatives.iter().any(|alternative| alternative.get(key).is_some());
+        if !asked && class.volumes.iter().any(|volume| volume.get(key).is_some()) {
+            Refusal::VolumeElsewhere { mismatch }
+        } else {
+            Refusal::Incompatible { mismatch }
+        }
+    }
+
+    /// What keeps every single type of the pool from holding one such pod on an empty node.
+    fn type_refusal(&self, pool: usize, class: usize, stance: &Stance) -> Option<Refusal> {
+        let (view, class) = (&self.pools[pool], &self.classes[class]);
+        let requirements = view.requirements.and(&stance.requirements);
+        let labelled = |kind: &&KindView<'_>| kind.kind.requirements.intersect(&requirements).is_ok();
+        let labelled: Vec<&KindView<'_>> = view.kinds.iter().filter(labelled).collect();
+        if labelled.is_empty() {
+            let all: Vec<&InstanceType> = view.kinds.iter().map(|kind| kind.kind).collect();
+            let closest = closest_mismatch(&all, &requirements);
+            return Some(
+                closest.map_or_else(
+                    || not_for_sale(&all, &requirements),
+                    |mismatch| Refusal::NoTypeWithLabels { mismatch },
+                ),
+            );
+        }
+        let large: Vec<&KindView<'_>> =
+            labelled.iter().copied().filter(|kind| self.table.shortfall(&class.demand, &kind.room).is_none()).collect();
+        if large.is_empty() {
+            let shortfall = self.smallest_shortfall(&labelled, &class.demand)?;
+            return Some(Refusal::NoTypeLargeEnough { shortfall });
+        }
+        if large.iter().all(|kind| kind.ports_collide(&class.spec.host_ports)) {
+            let port = class.spec.host_ports.first()?.clone();
+            return Some(Refusal::PortTaken { port });
+        }
+        let attached = crate::attached::Attached::default();
+        let attach = |kind: &&KindView<'_>| attached.copies(&class.attaching, &kind.kind.attach_limits).err();
+        let drivers: Vec<Text> = large.iter().filter_map(attach).collect();
+        if drivers.len() == large.len() {
+            let driver = drivers.into_iter().min()?;
+            let limits = large.iter().filter_map(|kind| kind.kind.attach_limits.get(&driver));
+            let limit = limits.copied().max().unwrap_or(0);
+            let shared = class.attaching.shared.iter().filter(|attachment| attachment.driver == driver).count();
+            let own = class.attaching.own.get(&driver).copied().unwrap_or(0);
+            let wanted = own + u32::try_from(shared).unwrap_or(u32::MAX);
+            return Some(Refusal::TooManyVolumes { driver, wanted, limit });
+        }
+        let sold: Vec<&KindView<'_>> =
+            large.iter().copied().filter(|kind| kind.kind.cheapest_price(&requirements).is_some()).collect();
+        if sold.is_empty() {
+            let all: Vec<&InstanceType> = large.iter().map(|kind| kind.kind).collect();
+            return Some(not_for_sale(&all, &requirements));
+        }
+        smallest_excess(view, &sold).map(|shortfall| Refusal::LimitReached { shortfall })
+    }
+
+    /// What the pool insists on and the types for such a pod do not offer.
+    fn variety_refusal(&mut self, pool: usize, class: usize, stance: &Stance) -> Option<Refusal> {
+        let menu = self.pools[pool].join(crate::menus::MenuId::OWN, stance.want, &self.wants)?;
+        let labels = self.lacks_for(pool, menu, &self.classes[class]);
+        (!labels.is_empty()).then_some(Refusal::TooFewValues { labels })
+    }
+
+    /// Of the type that lacks the fewest resources, and of those has the most, what it lacks first.
+    fn smallest_shortfall(&self, kinds: &[&KindView<'_>], demand: &[i64]) -> Option<Shortfall> {
+        let lacking = |kind: &&KindView<'_>| {
+            let shortfall = self.table.shortfall(demand, &kind.room)?;
+            let short = demand.iter().zip(&kind.room).filter(|(wanted, room)| **wanted > 0 && wanted > room).count();
+            Some((short, shortfall.resource.clone(), Reverse(shortfall.available), shortfall))
+        };
+        kinds.iter().filter_map(lacking).min().map(|(_, _, _, shortfall)| shortfall)
+    }
+
+    /// The rule between pods that keeps such a pod out of every cell of the pool.
+    fn rule_refusal(&mut self, pool: usize, class: usize, stance: &Stance) -> Refusal {
+        let cells = match self.menu_for(pool, class, stance) {
+            Some(menu) => self.cells(pool, menu, &stance.rules.keys),
+            None => return Refusal::NotReached,
+        };
+        let Rules { spread, near, away, host_near, .. } = &stance.rules;
+        let domain_of = |cell: &crate::cells::Cell, key| {
+            cell.domains.iter().find(|(known, _)| *known == key).map(|(_, domain)| *domain)
+        };
+        let blocked = |allows: &dyn Fn(&crate::cells::Cell) -> bool| !cells.iter().any(allows);
+        for rule in spread {
+            let allows = |cell: &crate::cells::Cell| {
+                domain_of(cell, rule.key).is_some_and(|domain| crate::cells::spread_allows(rule, domain, &self.tallies))
+            };
+            if blocked(&allows) {
+                return Refusal::SpreadTooUneven { spreading: self.spreading(rule) };
+            }
+        }
+        for rule in near.iter().chain(host_near) {
+            let allows = |cell: &crate::cells::Cell| {
+                domain_of(cell, rule.key).is_some_and(|domain| crate::cells::near_allows(rule, domain, &self.tallies))
+            };
+            if Tallies::is_host(self.tallies.key_name(rule.key)) || blocked(&allows) {
+                return Refusal::NobodyToJoin { key: Text::clone(self.tallies.key_name(rule.key)) };
+            }
+        }
+        for rule in away {
+            let allows = |cell: &crate::cells::Cell| {
+                domain_of(cell, rule.key).is_none_or(|domain| crate::cells::away_allows(rule, domain, &self.tallies))
+            };
+            if blocked(&allows) {
+                return Refusal::Repelled { key: Text::clone(self.tallies.key_name(rule.key)) };
+            }
+        }
+        // Each rule alone leaves a cell, but no cell is left by all of them together.
+        let name = |key| Text::clone(self.tallies.key_name(key));
+        match (spread.first(), away.first(), near.first()) {
+            (Some(rule), ..) => Refusal::SpreadTooUneven { spreading: self.spreading(rule) },
+            (None, Some(rule), _) => Refusal::Repelled { key: name(rule.key) },
+            (None, None, Some(rule)) => Refusal::NobodyToJoin { key: name(rule.key) },
+            (None, None, None) => self.limit_refusal(pool),
+        }
+    }
+
+    /// Alone a pod would fit; together with all others there is no room within the limit.
+    fn limit_refusal(&self, pool: usize) -> Refusal {
+        let view = &self.pools[pool];
+        let kinds: Vec<&KindView<'_>> = view.kinds.iter().collect();
+        let tightest = || kinds.iter().filter_map(|kind| view.limits.tightest(&kind.footprint)).min();
+        let shortfall = smallest_excess(view, &kinds).or_else(tightest);
+        shortfall.map_or(Refusal::NotReached, |shortfall| Refusal::LimitReached { shortfall })
+    }
+
+    fn spreading(&self, rule: &crate::rules::SpreadRule) -> Spreading {
+        let tally = self.tallies.get(rule.tally);
+        let name = |domain| Text::clone(self.tallies.domain_name(rule.key, domain));
+        let mut domains: Vec<(Text, u32)> =
+            rule.domains.iter().map(|domain| (name(*domain), tally.count(*domain))).collect();
+        domains.sort();
+        Spreading { key: Text::clone(self.tallies.key_name(rule.key)), max_skew: rule.max_skew, domains }
+    }
+
+    fn place_refusals(&self, class: usize, stance: &Stance) -> Vec<PlaceRefusal> {
+        let mut told: Vec<PlaceRefusal> = Vec::new();
+        for (index, view) in self.places.iter().enumerate() {
+            let own = view.refusal(&self.classes[class], stance, &self.table, &self.snapshot.vocabulary);
+            let refusal = own.unwrap_or_else(|| self.place_rule_refusal(index, stance));
+            let alike = |known: &&mut PlaceRefusal| {
+                known.stage == view.place.stage
+                    && known.pool == view.place.pool
+                    && std::mem::discriminant(&known.refusal) == std::mem::discriminant(&refusal)
+            };
+            match told.iter_mut().find(alike) {
+                Some(known) => {
+                    known.count += 1;
+                    if closer(&refusal, &known.refusal) {
+                        known.refusal = refusal;
+                    }
+                }
+                None => told.push(PlaceRefusal {
+                    stage: view.place.stage,
+                    pool: view.place.pool.clone(),
+                    count: 1,
+                    refusal,
+                }),
+            }
+        }
+        told
+    }
+
+    fn place_rule_refusal(&self, place: usize, stance: &Stance) -> Refusal {
+        let rules = &stance.rules;
+        let uneven = rules.spread.iter().find(|rule| {
+            let domain = self.tallies.domain_of_place(rule.key, place);
+            domain.is_none_or(|domain| !crate::cells::spread_allows(rule, domain, &self.tallies))
+        });
+        if let Some(rule) = uneven {
+            return Refusal::SpreadTooUneven { spreading: self.spreading(rule) };
+        }
+        if let Some(rule) = rules.near.iter().chain(&rules.host_near).next() {
+            return Refusal::NobodyToJoin { key: Text::clone(self.tallies.key_name(rule.key)) };
+        }
+        let key = rules.away.first().map(|rule| Text::clone(self.tallies.key_name(rule.key)));
+        Refusal::Repelled { key: key.unwrap_or_else(|| Text::from(labels::HOSTNAME)) }
+    }
 }
 
-/// Of the type that lacks the fewest resources, and of those has the most, what it lacks first.
-fn largest_shortfall(types: &[&TypeView<'_>], requests: &Resources) -> Option<Shortfall> {
-    let lacking = |view: &&TypeView<'_>| {
-        let shortfall = requests.fit_into(&view.room).err()?;
-        let short = requests.iter().filter(|(name, wanted)| *wanted > view.room.get(name).max(0)).count();
-        Some((short, shortfall.resource.clone(), Reverse(shortfall.available), shortfall))
+/// Whether a reason of the same kind is less far off.
+fn closer(new: &Refusal, known: &Refusal) -> bool {
+    match (new, known) {
+        (Refusal::TooFull { shortfall: new }, Refusal::TooFull { shortfall: known }) => {
+            (&new.resource, Reverse(new.available)) < (&known.resource, Reverse(known.available))
+        }
+        _ => false,
+    }
+}
+
+/// Of the type that parts on the fewest labels, the first of them.
+fn closest_mismatch(kinds: &[&InstanceType], requirements: &Requirements) -> Option<Mismatch> {
+    let mismatches = |kind: &&InstanceType| -> (usize, Option<Mismatch>, String) {
+        let single = |(key, requirement): (&Text, &Requirement)| {
+            kind.requirements.intersect(&Requirements::none().with(key, requirement.clone())).err()
+        };
+        let mut found = requirements.iter().filter_map(single);
+        let first = found.next();
+        (usize::from(first.is_some()) + found.count(), first, kind.name.to_string())
     };
-    types.iter().filter_map(lacking).min().map(|(_, _, _, shortfall)| shortfall)
+    let closest = kinds.iter().map(mismatches).min_by(|left, right| (left.0, &left.2).cmp(&(right.0, &right.2)));
+    closest.and_then(|(_, mismatch, _)| mismatch)
+}
+
+/// In which zones the types could be had instead.
+fn not_for_sale(kinds: &[&InstanceType], requirements: &Requirements) -> Refusal {
+    let zone = requirements.get(labels::ZONE);
+    let mut anywhere = requirements.clone();
+    anywhere.remove(labels::ZONE);
+    let offerings = kinds.iter().flat_map(|kind| kind.offerings_for(&anywhere));
+    let zones_for_sale: BTreeSet<Text> = offerings.filter_map(|offering| offering.zone().cloned()).collect();
+    let zones_wanted = zone.filter(|_| !zones_for_sale.is_empty()).map(|zone| Box::new(zone.clone()));
+    Refusal::NoOffering { zones_for_sale, zones_wanted }
 }
 
 /// Of the type that comes closest to what the pool's limits leave, by what it exceeds it.
-fn smallest_excess<'t>(pool: &PoolView<'_>, types: impl Iterator<Item = &'t TypeView<'t>>) -> Option<Shortfall> {
-    let excess = |view: &TypeView<'_>| pool.limits.admit(&view.footprint, &Resources::none()).err();
-    types.filter_map(excess).min_by_key(|shortfall| (shortfall.resource.clone(), shortfall.wanted))
+fn smallest_excess(pool: &PoolView<'_>, kinds: &[&KindView<'_>]) -> Option<Shortfall> {
+    let excess = |kind: &&KindView<'_>| pool.limits.admit(&kind.footprint, &Resources::none()).err();
+    if kinds.iter().any(|kind| excess(kind).is_none()) {
+        return None;
+    }
+    kinds.iter().filter_map(excess).min_by_key(|shortfall| (shortfall.resource.clone(), shortfall.wanted))
 }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{NodeName, PodKey, Resources, Taint, Text, Toleration};
+use model::{
+    HostPort, LabelRequirement, Labels, NodeName, PodKey, Resources, Selector, SpreadConstraint, Taint, Text,
+    Toleration,
+};
 
-use crate::{LabelRequirement, NodeTerm, Selector};
-
-/// Labels by key.
-pub type Labels = BTreeMap<Text, Text>;
+use crate::NodeTerm;
 
 /// A node as the scheduler sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,43 +99,6 @@ impl PodFacts {
             terminating: false,
         }
     }
-}
-
-/// A port on the host.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HostPort {
-    /// Address; empty or `0.0.0.0` for all of them.
-    pub address: Text,
-    /// `TCP`, `UDP` or `SCTP`; empty for `TCP`.
-    pub protocol: Text,
-    /// Number.
-    pub port: u16,
-}
-
-/// Whether a node that the pod cannot use counts as a topology domain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Inclusion {
-    /// It does not.
-    Honor,
-    /// It does.
-    Ignore,
-}
-
-/// A topology spread constraint that must hold.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SpreadConstraint {
-    /// Node label that makes the domains.
-    pub topology_key: Text,
-    /// How many more pods a domain may have than the emptiest.
-    pub max_skew: u32,
-    /// With fewer domains than this, the emptiest counts as having none.
-    pub min_domains: u32,
-    /// Pods that count; `matchLabelKeys` are part of it.
-    pub selector: Selector,
-    /// Whether node selector and affinity of the pod tell which nodes count.
-    pub node_affinity_policy: Inclusion,
-    /// Whether taints tell which nodes count.
-    pub node_taints_policy: Inclusion,
 }
 
 /// Namespaces that a pod affinity term looks into.

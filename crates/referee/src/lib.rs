@@ -18,22 +18,22 @@ mod audit;
 mod facts;
 mod filters;
 mod message;
+mod node_term;
 mod objection;
 mod preemption;
 mod question;
-mod selector;
 mod situation;
 mod spread;
 mod volumes;
 
-pub use audit::{Target, Violation, audit, reckoned_price};
-pub use facts::{
-    Blocker, HostPort, Inclusion, Labels, Namespaces, NodeFacts, PodAffinityTerm, PodFacts, SpreadConstraint,
-    VolumeFacts, VolumePlace, ZoneLabel,
+pub use audit::{
+    NewNode, Replay, Target, Violation, audit, new_nodes, pending_pods, reachable_domains, reckoned_price, situation,
 };
+pub use facts::{Blocker, Namespaces, NodeFacts, PodAffinityTerm, PodFacts, VolumeFacts, VolumePlace, ZoneLabel};
 pub use message::unschedulable_message;
+pub use model::{HostPort, Inclusion, LabelOperator, LabelRequirement, Labels, Selector, SpreadConstraint};
+pub use node_term::NodeTerm;
 pub use objection::{Objection, Plugin};
 pub use preemption::{Eviction, Preemption, preempt};
 pub use question::{Question, Survey, check, survey};
-pub use selector::{LabelOperator, LabelRequirement, NodeTerm, Selector};
 pub use situation::{Gates, Situation};

@@ -1,6 +1,7 @@
 //! One pod against the cluster: what every node says.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use model::{NodeName, ResourceName, Text};
 
@@ -25,7 +26,7 @@ pub struct Question<'a> {
     situation: &'a Situation,
     pod: &'a PodFacts,
     listed: Option<BTreeSet<Text>>,
-    spread: SpreadCounts,
+    spread: Rc<SpreadCounts>,
     neighbours: Neighbours,
     volume_in_use: Option<Text>,
     pods_resource: ResourceName,
@@ -34,11 +35,16 @@ pub struct Question<'a> {
 impl<'a> Question<'a> {
     /// Counts what has to be counted.
     pub fn new(situation: &'a Situation, pod: &'a PodFacts) -> Self {
+        Self::with_spread(situation, pod, Rc::new(SpreadCounts::new(situation, pod)))
+    }
+
+    /// With the counts of spread constraints, for a caller that keeps them.
+    pub(crate) fn with_spread(situation: &'a Situation, pod: &'a PodFacts, spread: Rc<SpreadCounts>) -> Self {
         Self {
             situation,
             pod,
             listed: listed_names(pod),
-            spread: SpreadCounts::new(situation, pod),
+            spread,
             neighbours: Neighbours::new(situation, pod),
             volume_in_use: volumes::volume_in_use(situation, pod),
             pods_resource: ResourceName::pods(),

@@ -8,11 +8,22 @@ use crate::filters::untolerated;
 use crate::{Gates, Inclusion, NodeFacts, Objection, PodFacts, Situation, SpreadConstraint};
 
 /// How many matching pods each domain has, one map per constraint of the pod.
+#[derive(Clone)]
 pub(crate) struct SpreadCounts(Vec<BTreeMap<Text, i64>>);
 
 impl SpreadCounts {
     pub(crate) fn new(situation: &Situation, pod: &PodFacts) -> Self {
         Self(pod.spread.iter().map(|constraint| count(situation, pod, constraint)).collect())
+    }
+
+    /// Counts one more pod that was bound to a node, as counting anew would.
+    pub(crate) fn note(&mut self, gates: Gates, pod: &PodFacts, bound: &PodFacts, node: &NodeFacts) {
+        for (constraint, counts) in pod.spread.iter().zip(&mut self.0) {
+            let counted = counts_for(pod, constraint, bound) && takes_part(gates, pod, constraint, node);
+            if let Some(domain) = node.labels.get(&constraint.topology_key).filter(|_| counted) {
+                *counts.entry(domain.clone()).or_insert(0) += 1;
+            }
+        }
     }
 
     /// The first constraint that speaks against the node.
@@ -40,14 +51,15 @@ fn takes_part(gates: Gates, pod: &PodFacts, constraint: &SpreadConstraint, node:
 }
 
 fn matching_pods(situation: &Situation, pod: &PodFacts, constraint: &SpreadConstraint, node: &NodeFacts) -> i64 {
-    // A selector that would match everything counts nothing, though the pod itself still counts for one.
-    if constraint.selector.is_everything() {
-        return 0;
-    }
-    let others = situation.pods_on(&node.name).filter(|other| other.key != pod.key && !other.terminating);
-    let counted =
-        others.filter(|other| other.key.namespace == pod.key.namespace && constraint.selector.matches(&other.labels));
-    i64::try_from(counted.count()).unwrap_or(i64::MAX)
+    let others = situation.pods_on(&node.name).filter(|other| other.key != pod.key);
+    i64::try_from(others.filter(|other| counts_for(pod, constraint, other)).count()).unwrap_or(i64::MAX)
+}
+
+/// Whether another pod counts for a constraint. A selector that would match everything counts nobody, though the pod
+/// itself still counts for one.
+fn counts_for(pod: &PodFacts, constraint: &SpreadConstraint, other: &PodFacts) -> bool {
+    let selected = other.key.namespace == pod.key.namespace && constraint.selector.matches(&other.labels);
+    selected && !other.terminating && !constraint.selector.is_everything()
 }
 
 fn judge(

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use api::lower::{BudgetFacts, NodeClassFacts, NodeFacts, PodFacts};
+use api::lower::{
+    BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts, NodeClassFacts, NodeFacts,
+    PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
+};
 use api::{NodeClaim, NodePool};
-use model::{ClaimName, Daemon, NodeName, PodKey, PoolName, Text};
+use model::{ClaimName, NodeName, PodKey, PoolName, Text};
 
 /// The kinds of objects that are folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,12 +26,37 @@ pub enum Kind {
     Daemon,
     /// PodDisruptionBudgets.
     Budget,
+    /// PersistentVolumeClaims.
+    VolumeClaim,
+    /// PersistentVolumes.
+    Volume,
+    /// StorageClasses.
+    StorageClass,
+    /// CSINodes.
+    CsiNode,
+    /// Namespaces.
+    Namespace,
+    /// Services and whatever else says which pods belong together; wanted only when the cluster's scheduler has default
+    /// spread constraints.
+    Grouping(GroupingKind),
 }
 
 impl Kind {
-    /// All kinds; the state is complete when each was listed once.
-    pub const ALL: [Self; 7] =
-        [Self::Pod, Self::Node, Self::Claim, Self::Pool, Self::NodeClass, Self::Daemon, Self::Budget];
+    /// Kinds that every cluster is watched for.
+    pub const ALWAYS: [Self; 12] = [
+        Self::Pod,
+        Self::Node,
+        Self::Claim,
+        Self::Pool,
+        Self::NodeClass,
+        Self::Daemon,
+        Self::Budget,
+        Self::VolumeClaim,
+        Self::Volume,
+        Self::StorageClass,
+        Self::CsiNode,
+        Self::Namespace,
+    ];
 }
 
 /// An object as it is now.
@@ -45,9 +73,21 @@ pub enum Object {
     /// A NodeClass.
     NodeClass(Arc<NodeClassFacts>),
     /// A DaemonSet.
-    Daemon(Arc<Daemon>),
+    Daemon(Arc<DaemonFacts>),
     /// A PodDisruptionBudget.
     Budget(Arc<BudgetFacts>),
+    /// A PersistentVolumeClaim.
+    VolumeClaim(Arc<VolumeClaimFacts>),
+    /// A PersistentVolume.
+    Volume(Arc<VolumeFacts>),
+    /// A StorageClass.
+    StorageClass(Arc<StorageClassFacts>),
+    /// A CSINode.
+    CsiNode(Arc<CsiNodeFacts>),
+    /// A namespace.
+    Namespace(NamespaceFacts),
+    /// An object that says which pods belong together.
+    Grouping(Arc<GroupingFacts>),
 }
 
 /// The name of an object.
@@ -67,6 +107,18 @@ pub enum Key {
     Daemon(Text),
     /// A PodDisruptionBudget, by namespace and name.
     Budget(String, String),
+    /// A PersistentVolumeClaim, by namespace and name.
+    VolumeClaim(Text, Text),
+    /// A PersistentVolume.
+    Volume(Text),
+    /// A StorageClass.
+    StorageClass(Text),
+    /// A CSINode; it has its node's name.
+    CsiNode(NodeName),
+    /// A namespace.
+    Namespace(Text),
+    /// An object that says which pods belong together, by kind, namespace and name.
+    Grouping(GroupingKind, Text, Text),
 }
 
 impl Object {
@@ -80,6 +132,12 @@ impl Object {
             Self::NodeClass(class) => Key::NodeClass(class.kind.clone(), class.name.clone()),
             Self::Daemon(daemon) => Key::Daemon(daemon.name.clone()),
             Self::Budget(budget) => Key::Budget(budget.namespace.clone(), budget.name.clone()),
+            Self::VolumeClaim(claim) => Key::VolumeClaim(claim.namespace.clone(), claim.name.clone()),
+            Self::Volume(volume) => Key::Volume(volume.name.clone()),
+            Self::StorageClass(class) => Key::StorageClass(class.name.clone()),
+            Self::CsiNode(node) => Key::CsiNode(node.node.clone()),
+            Self::Namespace(namespace) => Key::Namespace(namespace.name.clone()),
+            Self::Grouping(found) => Key::Grouping(found.kind, found.namespace.clone(), found.name.clone()),
         })
     }
 }
@@ -95,6 +153,12 @@ impl Key {
             Self::NodeClass(..) => Kind::NodeClass,
             Self::Daemon(_) => Kind::Daemon,
             Self::Budget(..) => Kind::Budget,
+            Self::VolumeClaim(..) => Kind::VolumeClaim,
+            Self::Volume(_) => Kind::Volume,
+            Self::StorageClass(_) => Kind::StorageClass,
+            Self::CsiNode(_) => Kind::CsiNode,
+            Self::Namespace(_) => Kind::Namespace,
+            Self::Grouping(kind, ..) => Kind::Grouping(*kind),
         }
     }
 }

@@ -1,16 +1,25 @@
 //! The index: objects by name, and who belongs to whom.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::lower::{BudgetFacts, NodeClassFacts, NodeFacts, PodFacts};
+use api::lower::{BudgetFacts, NodeClassFacts, NodeFacts, PodFacts, UnsupportedVolumes};
+use api::scheduler_config::DefaultSpread;
 use api::{NodeClaim, NodeClassReference, NodePool, labels};
 use jiff::Timestamp;
 use model::{
-    ClaimName, Daemon, InstanceType, NodeName, PlaceId, PodClass, PodKey, PoolName, ProviderId, Text, Vocabulary,
+    BoundKind, BoundPods, ClaimName, InstanceType, Labels, NodeName, PlaceId, PodClass, PodKey, PoolName, ProviderId,
+    Text, Vocabulary,
 };
 
 use crate::change::{Key, Kind, Object, Wake};
+use crate::daemons::Daemons;
+use crate::default_spread::Groupings;
+use crate::gone::Gone;
+use crate::interned::Interned;
+use crate::ledger::Ledger;
+use crate::places::KnownPlaces;
+use crate::storage::Storage;
 use crate::usage::Usage;
 
 /// A kind of NodeClass whose pools and claims are ours.
@@ -44,25 +53,28 @@ pub struct Cluster {
     pub(crate) claims: BTreeMap<ClaimName, Arc<NodeClaim>>,
     pub(crate) pools: BTreeMap<PoolName, Arc<NodePool>>,
     pub(crate) node_classes: BTreeMap<(String, String), Arc<NodeClassFacts>>,
-    pub(crate) daemons: BTreeMap<Text, Arc<Daemon>>,
+    pub(crate) daemons: Daemons,
     pub(crate) budgets: BTreeMap<(String, String), Arc<BudgetFacts>>,
+    pub(crate) storage: Storage,
+    pub(crate) groupings: Groupings,
+    pub(crate) namespaces: Arc<BTreeMap<Text, Labels>>,
     pub(crate) types: BTreeMap<PoolName, Arc<[Arc<InstanceType>]>>,
     pub(crate) usage: BTreeMap<NodeName, Usage>,
+    /// Pods that run on a node that is there.
+    pub(crate) bound: BoundPods,
     pub(crate) waiting: BTreeSet<PodKey>,
-    nodes_by_provider: BTreeMap<ProviderId, BTreeSet<NodeName>>,
-    claims_by_provider: BTreeMap<ProviderId, BTreeSet<ClaimName>>,
-    nominations: BTreeMap<PlaceId, Timestamp>,
-    /// Each class once, with the number of its pods.
-    classes: BTreeMap<Arc<PodClass>, usize>,
+    pub(crate) nodes_by_provider: BTreeMap<Text, BTreeSet<NodeName>>,
+    pub(crate) claims_by_provider: BTreeMap<Text, BTreeSet<ClaimName>>,
+    pub(crate) ledger: Ledger,
+    pub(crate) known_places: KnownPlaces,
+    pub(crate) nominations: BTreeMap<PlaceId, Timestamp>,
+    pub(crate) classes: Interned<PodClass>,
+    pub(crate) kinds: Interned<BoundKind>,
     pub(crate) listed: BTreeSet<Kind>,
     /// Kinds that are being listed now, with what we learnt of them from our own writes meanwhile.
     pub(crate) listing: BTreeMap<Kind, BTreeSet<Key>>,
-    gone: VecDeque<String>,
+    pub(crate) gone: Gone,
 }
-
-/// Identities of objects that were seen to go. Long enough for every write that is still under way to come back:
-/// a late answer about a dead object must not bring it to life.
-const REMEMBERED_GONE: usize = 4096;
 
 impl Cluster {
     /// An empty cluster.
@@ -76,19 +88,40 @@ impl Cluster {
             claims: BTreeMap::new(),
             pools: BTreeMap::new(),
             node_classes: BTreeMap::new(),
-            daemons: BTreeMap::new(),
+            daemons: Daemons::default(),
             budgets: BTreeMap::new(),
+            storage: Storage::default(),
+            groupings: Groupings::default(),
+            namespaces: Arc::default(),
             types: BTreeMap::new(),
             usage: BTreeMap::new(),
+            bound: BoundPods::default(),
             waiting: BTreeSet::new(),
             nodes_by_provider: BTreeMap::new(),
             claims_by_provider: BTreeMap::new(),
+            ledger: Ledger::default(),
+            known_places: KnownPlaces::default(),
             nominations: BTreeMap::new(),
-            classes: BTreeMap::new(),
+            classes: Interned::default(),
+            kinds: Interned::default(),
             listed: BTreeSet::new(),
             listing: BTreeMap::new(),
-            gone: VecDeque::new(),
+            gone: Gone::default(),
         }
+    }
+
+    /// The same cluster with spread constraints for pods that state none.
+    #[must_use]
+    pub fn with_default_spread(mut self, defaults: DefaultSpread) -> Self {
+        self.groupings.defaults = defaults;
+        self
+    }
+
+    /// The same cluster with volumes that nodes cannot serve.
+    #[must_use]
+    pub fn with_unsupported_volumes(mut self, unsupported: UnsupportedVolumes) -> Self {
+        self.storage.unsupported = unsupported;
+        self
     }
 
     /// Folds an object as it is now. Answers from our own writes may come before or after the watch: older versions
@@ -106,11 +139,40 @@ impl Cluster {
                 wakes
             }
             Object::Daemon(daemon) => {
-                self.daemons.insert(daemon.name.clone(), daemon);
+                if self.daemons.apply(daemon) {
+                    self.known_places.forget_claims();
+                }
                 Vec::new()
             }
             Object::Budget(budget) => {
                 self.budgets.insert((budget.namespace.clone(), budget.name.clone()), budget);
+                Vec::new()
+            }
+            Object::VolumeClaim(claim) => {
+                let users = self.storage.apply_claim(claim);
+                self.volumes_changed(&users)
+            }
+            Object::Volume(volume) => {
+                let users = self.storage.users_of_volume(&volume.name);
+                self.storage.volumes.insert(volume.name.clone(), volume);
+                self.volumes_changed(&users)
+            }
+            Object::StorageClass(class) => {
+                self.storage.classes.insert(class.name.clone(), class);
+                let users = self.storage.all_users();
+                self.volumes_changed(&users)
+            }
+            Object::CsiNode(node) => {
+                self.known_places.forget_node(&node.node);
+                self.storage.nodes.insert(node.node.clone(), node);
+                Vec::new()
+            }
+            Object::Namespace(namespace) => {
+                Arc::make_mut(&mut self.namespaces).insert(namespace.name, namespace.labels);
+                Vec::new()
+            }
+            Object::Grouping(found) => {
+                self.groupings.known.insert((found.namespace.clone(), found.kind, found.name.clone()), found);
                 Vec::new()
             }
         }
@@ -129,11 +191,40 @@ impl Cluster {
                 self.pools_of_class(kind, name)
             }
             Key::Daemon(name) => {
-                self.daemons.remove(name);
+                if self.daemons.remove(name) {
+                    self.known_places.forget_claims();
+                }
                 Vec::new()
             }
             Key::Budget(namespace, name) => {
                 self.budgets.remove(&(namespace.clone(), name.clone()));
+                Vec::new()
+            }
+            Key::VolumeClaim(namespace, name) => {
+                let users = self.storage.remove_claim(&(namespace.clone(), name.clone()));
+                self.volumes_changed(&users)
+            }
+            Key::Volume(name) => {
+                self.storage.volumes.remove(name);
+                let users = self.storage.users_of_volume(name);
+                self.volumes_changed(&users)
+            }
+            Key::StorageClass(name) => {
+                self.storage.classes.remove(name);
+                let users = self.storage.all_users();
+                self.volumes_changed(&users)
+            }
+            Key::CsiNode(name) => {
+                self.storage.nodes.remove(name);
+                self.known_places.forget_node(name);
+                Vec::new()
+            }
+            Key::Namespace(name) => {
+                Arc::make_mut(&mut self.namespaces).remove(name);
+                Vec::new()
+            }
+            Key::Grouping(kind, namespace, name) => {
+                self.groupings.known.remove(&(namespace.clone(), *kind, name.clone()));
                 Vec::new()
             }
         }
@@ -142,6 +233,7 @@ impl Cluster {
     /// What a provider sells to a pool.
     pub fn set_types(&mut self, pool: PoolName, types: Arc<[Arc<InstanceType>]>) {
         self.revision += 1;
+        self.known_places.set_limits(&pool, &types);
         self.types.insert(pool, types);
     }
 
@@ -220,18 +312,18 @@ impl Cluster {
 
     /// Disruption budgets that protect a pod.
     pub fn budgets_of<'a>(&'a self, pod: &'a PodFacts) -> impl Iterator<Item = &'a Arc<BudgetFacts>> {
-        self.budgets.values().filter(|budget| budget.protects(&pod.key.namespace, &pod.labels))
+        self.budgets.values().filter(|budget| budget.protects(&pod.key.namespace, pod.labels()))
     }
 
     /// Nodes that run on this instance; more than one is somebody's mistake.
     pub fn nodes_of(&self, provider: &ProviderId) -> impl Iterator<Item = &Arc<NodeFacts>> {
-        let names = self.nodes_by_provider.get(provider).into_iter().flatten();
+        let names = self.nodes_by_provider.get(provider.as_str()).into_iter().flatten();
         names.filter_map(|name| self.nodes.get(name))
     }
 
     /// The claim behind a node, if there is exactly one.
     pub fn claim_of(&self, node: &NodeFacts) -> Option<&Arc<NodeClaim>> {
-        let names = self.claims_by_provider.get(node.provider_id.as_ref()?)?;
+        let names = self.claims_by_provider.get(node.provider_id.as_ref()?.as_str())?;
         if names.len() == 1 { self.claims.get(names.first()?) } else { None }
     }
 
@@ -244,169 +336,23 @@ impl Cluster {
                 None => Tracked::Claimed(Arc::clone(claim)),
             });
         let is_foreign = |node: &&Arc<NodeFacts>| {
-            !node.provider_id.as_ref().is_some_and(|id| self.claims_by_provider.contains_key(id))
+            !node.provider_id.as_ref().is_some_and(|id| self.claims_by_provider.contains_key(id.as_str()))
         };
         let foreign = self.nodes.values().filter(is_foreign);
         claimed.chain(foreign.map(|node| Tracked::Foreign(Arc::clone(node))))
     }
 
     fn is_disputed(&self, claim: &NodeClaim) -> bool {
-        let Some(provider) = provider_id(claim) else { return false };
-        let claims = self.claims_by_provider.get(&provider).map_or(0, BTreeSet::len);
-        let nodes = self.nodes_by_provider.get(&provider).map_or(0, BTreeSet::len);
+        let Some(provider) = provider_of(claim) else { return false };
+        let claims = self.claims_by_provider.get(provider).map_or(0, BTreeSet::len);
+        let nodes = self.nodes_by_provider.get(provider).map_or(0, BTreeSet::len);
         claims > 1 || nodes > 1
     }
 
     /// The node of a claim, if there is exactly one.
     pub fn node_of(&self, claim: &NodeClaim) -> Option<&Arc<NodeFacts>> {
-        let provider = provider_id(claim)?;
-        let names = self.nodes_by_provider.get(&provider)?;
+        let names = self.nodes_by_provider.get(provider_of(claim)?)?;
         if names.len() == 1 { self.nodes.get(names.first()?) } else { None }
-    }
-
-    fn apply_pod(&mut self, mut pod: Arc<PodFacts>) -> Vec<Wake> {
-        let known = self.classes.get_key_value(&pod.class).map(|(known, _)| Arc::clone(known));
-        if let Some(known) = known.filter(|known| !Arc::ptr_eq(known, &pod.class)) {
-            Arc::make_mut(&mut pod).class = known;
-        }
-        *self.classes.entry(Arc::clone(&pod.class)).or_insert(0) += 1;
-        let before = self.pods.insert(pod.key.clone(), Arc::clone(&pod));
-        let mut wakes = before.as_ref().map(|old| self.forget_pod(old)).unwrap_or_default();
-        if let Some(node) = &pod.node {
-            self.usage.entry(node.clone()).or_default().add(&pod);
-            wakes.push(Wake::Node(node.clone()));
-            let news = |old: &Arc<PodFacts>| {
-                old.node != pod.node
-                    || old.is_terminal != pod.is_terminal
-                    || old.deletion.is_some() != pod.deletion.is_some()
-            };
-            if before.as_ref().is_some_and(news) && pod.owner != api::lower::Owner::DaemonSet {
-                wakes.push(Wake::PodMoved(node.clone()));
-            }
-        }
-        if pod.is_provisionable() {
-            self.waiting.insert(pod.key.clone());
-            wakes.push(Wake::Waiting(pod.key.clone()));
-        }
-        wakes
-    }
-
-    fn remove_pod(&mut self, key: &PodKey) -> Vec<Wake> {
-        let Some(pod) = self.pods.remove(key) else { return Vec::new() };
-        let mut wakes = self.forget_pod(&pod);
-        if let Some(node) = &pod.node {
-            wakes.push(Wake::PodLeft(node.clone()));
-            // A pod without grace goes at once: nobody saw it terminate.
-            if pod.is_active() && pod.owner != api::lower::Owner::DaemonSet {
-                wakes.push(Wake::PodMoved(node.clone()));
-            }
-        }
-        wakes
-    }
-
-    fn forget_pod(&mut self, pod: &PodFacts) -> Vec<Wake> {
-        self.waiting.remove(&pod.key);
-        if let Some(count) = self.classes.get_mut(&pod.class) {
-            *count -= 1;
-            if *count == 0 {
-                self.classes.remove(&pod.class);
-            }
-        }
-        let Some(node) = &pod.node else { return Vec::new() };
-        if let Some(usage) = self.usage.get_mut(node) {
-            usage.take(pod);
-            if usage.pods.is_empty() {
-                self.usage.remove(node);
-            }
-        }
-        vec![Wake::Node(node.clone())]
-    }
-
-    fn apply_node(&mut self, node: Arc<NodeFacts>) -> Vec<Wake> {
-        let version = |node: &NodeFacts| Version::new(Some(&node.uid), Some(&node.resource_version));
-        let known = self.nodes.get(&node.name).map(|known| version(known));
-        if !self.is_news(known, version(&node)) {
-            return Vec::new();
-        }
-        let mut wakes = vec![Wake::Node(node.name.clone())];
-        if let Some(before) = self.nodes.insert(node.name.clone(), Arc::clone(&node)) {
-            wakes.extend(self.unlink_node(&before));
-        }
-        if let Some(provider) = &node.provider_id {
-            self.nodes_by_provider.entry(provider.clone()).or_default().insert(node.name.clone());
-        }
-        wakes.extend(self.wakes_of_node(&node));
-        wakes
-    }
-
-    fn remove_node(&mut self, name: &NodeName) -> Vec<Wake> {
-        let Some(node) = self.nodes.remove(name) else { return Vec::new() };
-        self.remember_gone(&node.uid);
-        self.nominations.remove(&PlaceId::Node(name.clone()));
-        let mut wakes = self.wakes_of_node(&node);
-        wakes.extend(self.unlink_node(&node));
-        wakes
-    }
-
-    fn unlink_node(&mut self, node: &NodeFacts) -> Vec<Wake> {
-        let Some(provider) = &node.provider_id else { return Vec::new() };
-        if let Some(names) = self.nodes_by_provider.get_mut(provider) {
-            names.remove(&node.name);
-            if names.is_empty() {
-                self.nodes_by_provider.remove(provider);
-            }
-        }
-        self.wakes_of_provider(provider)
-    }
-
-    fn wakes_of_node(&self, node: &NodeFacts) -> Vec<Wake> {
-        node.provider_id.as_ref().map(|provider| self.wakes_of_provider(provider)).unwrap_or_default()
-    }
-
-    fn wakes_of_provider(&self, provider: &ProviderId) -> Vec<Wake> {
-        self.claims_by_provider.get(provider).into_iter().flatten().cloned().map(Wake::Claim).collect()
-    }
-
-    fn apply_claim(&mut self, claim: Arc<NodeClaim>) -> Vec<Wake> {
-        let Some(name) = claim.metadata.name.as_deref().map(ClaimName::new) else { return Vec::new() };
-        let version =
-            |claim: &NodeClaim| Version::new(claim.metadata.uid.as_deref(), claim.metadata.resource_version.as_deref());
-        let known = self.claims.get(&name).map(|known| version(known));
-        if !self.is_managed(&claim.spec.node_class_ref) || !self.is_news(known, version(&claim)) {
-            return Vec::new();
-        }
-        if let Some(before) = self.claims.insert(name.clone(), Arc::clone(&claim)) {
-            self.unlink_claim(&name, &before);
-        }
-        if let Some(provider) = provider_id(&claim) {
-            self.claims_by_provider.entry(provider).or_default().insert(name.clone());
-        }
-        self.wakes_of_claim(&name, &claim)
-    }
-
-    fn remove_claim(&mut self, name: &ClaimName) -> Vec<Wake> {
-        let Some(claim) = self.claims.remove(name) else { return Vec::new() };
-        self.remember_gone(claim.metadata.uid.as_deref().unwrap_or_default());
-        self.nominations.remove(&PlaceId::Claim(name.clone()));
-        self.unlink_claim(name, &claim);
-        self.wakes_of_claim(name, &claim)
-    }
-
-    fn unlink_claim(&mut self, name: &ClaimName, claim: &NodeClaim) {
-        let Some(provider) = provider_id(claim) else { return };
-        if let Some(names) = self.claims_by_provider.get_mut(&provider) {
-            names.remove(name);
-            if names.is_empty() {
-                self.claims_by_provider.remove(&provider);
-            }
-        }
-    }
-
-    fn wakes_of_claim(&self, name: &ClaimName, claim: &NodeClaim) -> Vec<Wake> {
-        let node = provider_id(claim).into_iter().flat_map(|provider| self.nodes_by_provider.get(&provider));
-        let nodes = node.flatten().cloned().map(Wake::Node);
-        let pool = pool_name(claim).map(Wake::Pool);
-        [Wake::Claim(name.clone())].into_iter().chain(nodes).chain(pool).collect()
     }
 
     fn apply_pool(&mut self, pool: Arc<NodePool>) -> Vec<Wake> {
@@ -418,7 +364,7 @@ impl Cluster {
             return Vec::new();
         }
         if !self.is_managed(&pool.spec.template.spec.node_class_ref) {
-            self.types.remove(&name);
+            self.forget_types(&name);
             return self.pools.remove(&name).map(|_| Wake::Pool(name)).into_iter().collect();
         }
         let before = self.pools.insert(name.clone(), Arc::clone(&pool));
@@ -432,9 +378,14 @@ impl Cluster {
 
     fn remove_pool(&mut self, name: &PoolName) -> Vec<Wake> {
         let Some(pool) = self.pools.remove(name) else { return Vec::new() };
-        self.remember_gone(pool.metadata.uid.as_deref().unwrap_or_default());
-        self.types.remove(name);
+        self.gone.remember(pool.metadata.uid.as_deref().unwrap_or_default());
+        self.forget_types(name);
         vec![Wake::Pool(name.clone())]
+    }
+
+    fn forget_types(&mut self, pool: &PoolName) {
+        self.known_places.set_limits(pool, &[]);
+        self.types.remove(pool);
     }
 
     fn pools_of_class(&self, kind: &str, class: &str) -> Vec<Wake> {
@@ -447,44 +398,36 @@ impl Cluster {
 
     /// Whether this version says something new. An object that replaces another of its name means that the other is
     /// gone, even if nobody saw it go.
-    fn is_news(&mut self, known: Option<Version>, new: Version) -> bool {
+    pub(crate) fn is_news(&mut self, known: Option<Version>, new: Version) -> bool {
         if self.gone.contains(&new.uid) {
             return false;
         }
         match known {
             Some(known) if known.uid == new.uid => !is_older(&new.number, &known.number),
             Some(known) => {
-                self.remember_gone(&known.uid);
+                self.gone.remember(&known.uid);
                 true
             }
             None => true,
         }
     }
-
-    fn remember_gone(&mut self, uid: &str) {
-        self.gone.push_back(uid.to_owned());
-        if self.gone.len() > REMEMBERED_GONE {
-            self.gone.pop_front();
-        }
-    }
 }
 
 /// Which object, and how new.
-struct Version {
+pub(crate) struct Version {
     uid: String,
     number: String,
 }
 
 impl Version {
-    fn new(uid: Option<&str>, number: Option<&str>) -> Self {
+    pub(crate) fn new(uid: Option<&str>, number: Option<&str>) -> Self {
         Self { uid: uid.unwrap_or_default().to_owned(), number: number.unwrap_or_default().to_owned() }
     }
 }
 
 /// The instance of a claim, once it has one.
-pub(crate) fn provider_id(claim: &NodeClaim) -> Option<ProviderId> {
-    let id = claim.status.as_ref()?.provider_id.as_deref()?;
-    (!id.is_empty()).then(|| ProviderId::new(id))
+pub(crate) fn provider_of(claim: &NodeClaim) -> Option<&str> {
+    claim.status.as_ref()?.provider_id.as_deref().filter(|id| !id.is_empty())
 }
 
 /// The pool that a claim was made from; claims that people write themselves have none.

@@ -1,13 +1,14 @@
 //! Pods that need a place: those that wait, and those whose node is going.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::lower::PodFacts;
+use api::lower::{BudgetFacts, PodFacts, PodFault};
 use jiff::Timestamp;
-use model::{NodeName, PendingGroup, PodClass, PodKey};
+use model::{BoundPods, NodeName, PendingPod, Purpose};
 
 use crate::cluster::{Cluster, Tracked};
+use crate::default_spread::Spreader;
 
 impl Cluster {
     /// Pods that the scheduler could not place and that we may plan for.
@@ -15,46 +16,67 @@ impl Cluster {
         self.waiting.iter().filter_map(|key| self.pods.get(key))
     }
 
+    /// Why a pod cannot be planned; empty for pods that can.
+    pub fn faults_of(&self, pod: &PodFacts) -> BTreeSet<PodFault> {
+        let mut faults = pod.faults.clone();
+        faults.extend(self.storage.resolve(pod).err());
+        faults
+    }
+
     /// Pods on nodes that are going which can be moved now, so that their new node is ready when they are evicted.
-    pub fn moving(&self, now: Timestamp) -> impl Iterator<Item = &Arc<PodFacts>> {
-        let leaving = self.tracked().filter_map(|tracked| match tracked {
-            Tracked::Joined(claim, node) => {
-                let going = claim.metadata.deletion_timestamp.is_some() || node.deletion.is_some();
-                going.then(|| node.name.clone())
-            }
-            Tracked::Claimed(_) | Tracked::Foreign(_) => None,
-        });
-        let nodes: Vec<NodeName> = leaving.collect();
-        nodes
-            .into_iter()
-            .flat_map(|node| self.pods_on(&node).collect::<Vec<_>>())
-            .filter(move |pod| self.can_move(pod, now))
+    pub(crate) fn moving(&self, machines: &[Tracked], now: Timestamp) -> Vec<&Arc<PodFacts>> {
+        let going = machines.iter().filter_map(going_node);
+        going.flat_map(|node| self.pods_on(node)).filter(|pod| self.can_move(pod, now)).collect()
     }
 
     fn can_move(&self, pod: &PodFacts, now: Timestamp) -> bool {
+        let spared = |budget: &BudgetFacts| budget.allows_none_ever && (pod.is_ready || !budget.spares_only_healthy);
         let budgets: Vec<_> = self.budgets_of(pod).collect();
-        let spared = |budget: &&&Arc<api::lower::BudgetFacts>| {
-            budget.allows_none_ever && (pod.is_ready || !budget.spares_only_healthy)
-        };
-        let held = budgets.len() > 1 || budgets.iter().any(|budget| spared(&budget));
+        let held = budgets.len() > 1 || budgets.iter().any(|budget| spared(budget));
         pod.is_reschedulable() && !pod.protection.is_active(now) && !held
     }
 
-    /// All pods that need a place, equal ones together, oldest first.
-    pub(crate) fn demand(&self, now: Timestamp) -> Vec<PendingGroup> {
-        let mut groups: BTreeMap<*const PodClass, (Arc<PodClass>, Vec<&Arc<PodFacts>>)> = BTreeMap::new();
-        for pod in self.waiting().chain(self.moving(now)).filter(|pod| pod.faults.is_empty()) {
-            let group = groups.entry(Arc::as_ptr(&pod.class)).or_insert_with(|| (Arc::clone(&pod.class), Vec::new()));
-            group.1.push(pod);
-        }
-        // Addresses only tell classes apart; the order that anybody sees is that of the classes themselves.
-        let mut groups: Vec<_> = groups.into_values().collect();
-        groups.sort_by(|left, right| left.0.cmp(&right.0));
-        let finish = |(class, mut pods): (Arc<PodClass>, Vec<&Arc<PodFacts>>)| {
-            pods.sort_by(|left, right| (left.created, &left.key).cmp(&(right.created, &right.key)));
-            let pods: Vec<PodKey> = pods.into_iter().map(|pod| pod.key.clone()).collect();
-            PendingGroup { class, pods }
+    /// All pods that need a place and can be planned, and the pods that run elsewhere. A pod that has to move is not
+    /// counted where it still is: the rules of others will meet it at its new place.
+    pub(crate) fn demand(&self, machines: &[Tracked], now: Timestamp) -> Demand {
+        let mut demand = Demand { pending: Vec::with_capacity(self.waiting.len()), bound: self.bound.clone() };
+        let mut spreader = Spreader::new(&self.groupings);
+        let mut pending = |pod: &PodFacts| {
+            let volumes = self.storage.resolve(pod).ok().filter(|_| pod.faults.is_empty())?;
+            Some(PendingPod {
+                key: pod.key.clone(),
+                created: pod.created.as_second(),
+                class: spreader.class_of(pod),
+                labels: Arc::clone(&pod.kind.labels),
+                volumes,
+                purpose: Purpose::Work,
+            })
         };
-        groups.into_iter().map(finish).collect()
+        demand.pending.extend(self.waiting().filter_map(|pod| pending(pod)));
+        for pod in self.moving(machines, now) {
+            let Some(moved) = pending(pod) else { continue };
+            demand.pending.push(moved);
+            if let Some(node) = pod.node.as_ref().filter(|node| pod.is_active() && self.nodes.contains_key(*node)) {
+                demand.bound.take(&pod.kind, node);
+            }
+        }
+        demand
+    }
+}
+
+/// Who needs a place, and who has one.
+pub(crate) struct Demand {
+    pub(crate) pending: Vec<PendingPod>,
+    pub(crate) bound: BoundPods,
+}
+
+/// The node of a machine of ours that is going.
+fn going_node(machine: &Tracked) -> Option<&NodeName> {
+    match machine {
+        Tracked::Joined(claim, node) => {
+            let going = claim.metadata.deletion_timestamp.is_some() || node.deletion.is_some();
+            going.then_some(&node.name)
+        }
+        Tracked::Claimed(_) | Tracked::Foreign(_) => None,
     }
 }

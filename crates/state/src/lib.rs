@@ -6,11 +6,19 @@
 
 mod change;
 mod cluster;
+mod daemons;
+mod default_spread;
 mod demand;
+mod gone;
+mod interned;
+mod ledger;
 mod listing;
+mod machines;
 mod places;
+mod pods;
 mod pools;
 mod snapshot;
+mod storage;
 mod usage;
 
 pub use change::{Key, Kind, Object, Wake};

@@ -1,6 +1,9 @@
 //! Complete lists: what is not in one is gone, unless we ourselves have just made it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use api::lower::GroupingKind;
 
 use crate::change::{Key, Kind, Object, Wake};
 use crate::cluster::Cluster;
@@ -34,7 +37,13 @@ impl Cluster {
 
     /// Whether every kind was listed once; before that, what is missing may only be unseen.
     pub fn is_complete(&self) -> bool {
-        self.listed.len() == Kind::ALL.len()
+        self.wanted().is_subset(&self.listed)
+    }
+
+    /// The kinds that have to be listed.
+    pub fn wanted(&self) -> BTreeSet<Kind> {
+        let groupings = GroupingKind::ALL.into_iter().filter(|_| !self.groupings.defaults.is_empty());
+        Kind::ALWAYS.into_iter().chain(groupings.map(Kind::Grouping)).collect()
     }
 
     fn keys(&self, kind: Kind) -> Vec<Key> {
@@ -46,16 +55,25 @@ impl Cluster {
             Kind::NodeClass => {
                 self.node_classes.keys().cloned().map(|(kind, name)| Key::NodeClass(kind, name)).collect()
             }
-            Kind::Daemon => self.daemons.keys().cloned().map(Key::Daemon).collect(),
+            Kind::Daemon => self.daemons.sets.keys().cloned().map(Key::Daemon).collect(),
             Kind::Budget => self.budgets.keys().cloned().map(|(space, name)| Key::Budget(space, name)).collect(),
+            Kind::VolumeClaim => {
+                self.storage.claims.keys().cloned().map(|(space, name)| Key::VolumeClaim(space, name)).collect()
+            }
+            Kind::Volume => self.storage.volumes.keys().cloned().map(Key::Volume).collect(),
+            Kind::StorageClass => self.storage.classes.keys().cloned().map(Key::StorageClass).collect(),
+            Kind::CsiNode => self.storage.nodes.keys().cloned().map(Key::CsiNode).collect(),
+            Kind::Namespace => self.namespaces.keys().cloned().map(Key::Namespace).collect(),
+            Kind::Grouping(wanted) => {
+                let own = self.groupings.known.values().filter(|found| found.kind == wanted);
+                own.filter_map(|found| Object::Grouping(Arc::clone(found)).key()).collect()
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use model::{ClaimName, Vocabulary};
     use serde_json::json;
 

@@ -1,34 +1,130 @@
 //! Machines as places for pods.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::lower::{self, NodeFacts, is_ephemeral_taint};
 use api::{NodeClaim, ResourceList, labels};
-use model::{ClaimName, Place, PlaceId, Requirements, Resources, Stage, Taint, Text};
+use model::{
+    AttachLimits, Attachment, ClaimName, HostPort, InstanceType, NodeName, Place, PlaceId, PoolName, Requirements,
+    Resources, Stage, Taint, Text,
+};
 
-use crate::cluster::{Cluster, Tracked, pool_name, provider_id};
-use crate::usage::Usage;
+use crate::cluster::{Cluster, Tracked, pool_name, provider_of};
+
+/// Places as they were made last, and what they are made with. Whoever changes something about a machine forgets its
+/// place here.
+#[derive(Debug, Default)]
+pub(crate) struct KnownPlaces {
+    /// What is going is known as no place.
+    made: BTreeMap<PlaceId, Option<Arc<Place>>>,
+    /// Attach limits of the types of each pool, where a type has any.
+    limits: BTreeMap<PoolName, BTreeMap<Text, AttachLimits>>,
+}
+
+impl KnownPlaces {
+    pub(crate) fn forget_node(&mut self, node: &NodeName) {
+        self.made.remove(&PlaceId::Node(node.clone()));
+    }
+
+    pub(crate) fn forget_claim(&mut self, claim: &ClaimName) {
+        self.made.remove(&PlaceId::Claim(claim.clone()));
+    }
+
+    /// Forgets all claims whose node has not joined.
+    pub(crate) fn forget_claims(&mut self) {
+        self.made.retain(|id, _| matches!(id, PlaceId::Node(_)));
+    }
+
+    /// What types of a pool can attach.
+    pub(crate) fn set_limits(&mut self, pool: &PoolName, types: &[Arc<InstanceType>]) {
+        let limited = types.iter().filter(|kind| !kind.attach_limits.is_empty());
+        let limits: BTreeMap<Text, AttachLimits> =
+            limited.map(|kind| (kind.name.text(), kind.attach_limits.clone())).collect();
+        if self.limits.get(pool).unwrap_or(&BTreeMap::new()) == &limits {
+            return;
+        }
+        self.made.clear();
+        match limits.is_empty() {
+            true => self.limits.remove(pool),
+            false => self.limits.insert(pool.clone(), limits),
+        };
+    }
+
+    fn of_type(&self, pool: Option<&PoolName>, kind: Option<&String>) -> Option<&AttachLimits> {
+        self.limits.get(pool?)?.get(kind?.as_str())
+    }
+
+    /// What every type that a claim may become can attach.
+    fn of_any(&self, pool: Option<&PoolName>, requirements: &Requirements) -> AttachLimits {
+        let mut lowest = AttachLimits::new();
+        let allowed = requirements.get(labels::INSTANCE_TYPE);
+        for (kind, limits) in pool.and_then(|pool| self.limits.get(pool)).into_iter().flatten() {
+            if allowed.is_some_and(|allowed| !allowed.admits(kind)) {
+                continue;
+            }
+            for (driver, limit) in limits {
+                let known = lowest.entry(Text::clone(driver)).or_insert(*limit);
+                *known = (*known).min(*limit);
+            }
+        }
+        lowest
+    }
+}
+
+/// What the pods of a node take of it.
+#[derive(Default)]
+struct Taken {
+    used: Resources,
+    used_by_daemons: Resources,
+    host_ports: Vec<HostPort>,
+    attached: BTreeSet<Attachment>,
+}
 
 impl Cluster {
     /// All places that take pods: not those that are going.
-    pub(crate) fn places(&self) -> Vec<Arc<Place>> {
-        let place = |tracked: Tracked| match tracked {
-            Tracked::Claimed(claim) => self.claimed(&claim),
-            Tracked::Joined(claim, node) => self.joined(&claim, &node),
-            Tracked::Foreign(node) => self.foreign(&node),
-        };
-        self.tracked().filter_map(place).map(Arc::new).collect()
+    pub(crate) fn places(&mut self, machines: &[Tracked]) -> Vec<Arc<Place>> {
+        let mut places = Vec::with_capacity(machines.len());
+        for machine in machines {
+            let Some(id) = id_of(machine) else { continue };
+            let place = match self.known_places.made.get(&id) {
+                Some(known) => known.clone(),
+                None => {
+                    let place = self.place(machine).map(Arc::new);
+                    self.known_places.made.insert(id, place.clone());
+                    place
+                }
+            };
+            places.extend(place);
+        }
+        places
     }
 
-    fn usage_of(&self, node: &NodeFacts) -> Usage {
-        self.usage.get(&node.name).cloned().unwrap_or_default()
+    fn place(&self, machine: &Tracked) -> Option<Place> {
+        match machine {
+            Tracked::Claimed(claim) => self.claimed(claim),
+            Tracked::Joined(claim, node) => self.joined(claim, node),
+            Tracked::Foreign(node) => self.foreign(node),
+        }
+    }
+
+    fn taken_of(&self, node: &NodeName) -> Taken {
+        let mut taken = Taken::default();
+        let Some(usage) = self.usage.get(node) else { return taken };
+        taken.used = usage.used.clone();
+        taken.used_by_daemons = usage.used_by_daemons.clone();
+        for pod in self.pods_on(node).filter(|pod| !pod.is_terminal) {
+            taken.host_ports.extend(pod.class.host_ports.iter().cloned());
+            taken.attached.extend(self.storage.attachments_of(pod));
+        }
+        taken
     }
 
     fn foreign(&self, node: &NodeFacts) -> Option<Place> {
         if node.deletion.is_some() {
             return None;
         }
-        let usage = self.usage_of(node);
+        let Taken { used, used_by_daemons, host_ports, attached } = self.taken_of(&node.name);
         Some(Place {
             id: PlaceId::Node(node.name.clone()),
             pool: None,
@@ -36,8 +132,11 @@ impl Cluster {
             requirements: label_requirements(node.labels.iter()),
             taints: node.taints.clone(),
             allocatable: node.allocatable.clone(),
-            used: usage.used,
-            used_by_daemons: usage.used_by_daemons,
+            used,
+            used_by_daemons,
+            host_ports,
+            attached,
+            attach_limits: self.storage.limits_of(&node.name, None),
         })
     }
 
@@ -47,7 +146,6 @@ impl Cluster {
         if is_going(claim) || node.deletion.is_some() {
             return None;
         }
-        let usage = self.usage_of(node);
         let is_initialized = node.is_labelled(labels::INITIALIZED);
         let mut known = node.labels.clone();
         let mut taints = node.taints.clone();
@@ -61,15 +159,21 @@ impl Cluster {
             taints = lasting_taints(taints, claim);
             fill_zeros(&mut allocatable, claim.status.as_ref().and_then(|status| status.allocatable.as_ref()));
         }
+        let Taken { used, used_by_daemons, host_ports, attached } = self.taken_of(&node.name);
+        let pool = pool_name(claim);
+        let of_type = self.known_places.of_type(pool.as_ref(), known.get(labels::INSTANCE_TYPE));
         Some(Place {
             id: PlaceId::Node(node.name.clone()),
-            pool: pool_name(claim),
             stage: if is_initialized { Stage::Ready } else { Stage::Joining },
             requirements: label_requirements(known.iter()),
             taints,
             allocatable,
-            used: usage.used,
-            used_by_daemons: usage.used_by_daemons,
+            used,
+            used_by_daemons,
+            host_ports,
+            attached,
+            attach_limits: self.storage.limits_of(&node.name, of_type),
+            pool,
         })
     }
 
@@ -77,29 +181,46 @@ impl Cluster {
         if is_going(claim) {
             return None;
         }
-        let id = PlaceId::Claim(ClaimName::new(claim.metadata.name.as_deref()?));
-        let taints = lower::taints(claim.spec.taints.iter().flatten());
+        let known = &claim.metadata.labels;
         let amounts = |list: Option<&ResourceList>| list.map(lower::resources).unwrap_or_default();
-        let status = claim.status.as_ref();
-        let (stage, requirements, allocatable, used_by_daemons) = if provider_id(claim).is_some() {
-            let known = label_requirements(claim.metadata.labels.iter().flatten());
-            let allocatable = amounts(status.and_then(|status| status.allocatable.as_ref()));
-            (Stage::Joining, known, allocatable, Resources::none())
-        } else {
+        let pool = pool_name(claim);
+        let place = Place {
+            id: PlaceId::Claim(ClaimName::new(claim.metadata.name.as_deref()?)),
+            pool: pool.clone(),
+            stage: Stage::Joining,
+            requirements: label_requirements(known.iter().flatten()),
+            taints: lower::taints(claim.spec.taints.iter().flatten()),
+            allocatable: amounts(claim.status.as_ref().and_then(|status| status.allocatable.as_ref())),
+            used: Resources::none(),
+            used_by_daemons: Resources::none(),
+            host_ports: Vec::new(),
+            attached: BTreeSet::new(),
+            attach_limits: AttachLimits::new(),
+        };
+        if provider_of(claim).is_some() {
+            let kind = known.as_ref().and_then(|known| known.get(labels::INSTANCE_TYPE));
+            let attach_limits = self.known_places.of_type(pool.as_ref(), kind).cloned().unwrap_or_default();
+            return Some(Place { attach_limits, ..place });
+        }
+        let requests = claim.spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
+        let requirements = lower::requirements(&claim.spec.requirements);
+        Some(Place {
+            stage: Stage::Promised,
+            allocatable: amounts(requests),
             // The claim's own requests already hold room for daemons; counting daemons again would leave its own
             // pods without a place, and another node would be launched for them.
-            let requests = claim.spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
-            let requirements = lower::requirements(&claim.spec.requirements);
-            (Stage::Promised, requirements, amounts(requests), self.all_daemons())
-        };
-        let used = Resources::none();
-        Some(Place { id, pool: pool_name(claim), stage, requirements, taints, allocatable, used, used_by_daemons })
+            used_by_daemons: self.daemons.requests(),
+            attach_limits: self.known_places.of_any(pool.as_ref(), &requirements),
+            requirements,
+            ..place
+        })
     }
+}
 
-    fn all_daemons(&self) -> Resources {
-        let mut sum = Resources::none();
-        self.daemons.values().for_each(|daemon| sum.add(&daemon.class.requests));
-        sum
+fn id_of(machine: &Tracked) -> Option<PlaceId> {
+    match machine {
+        Tracked::Claimed(claim) => claim.metadata.name.as_deref().map(|name| PlaceId::Claim(ClaimName::new(name))),
+        Tracked::Joined(_, node) | Tracked::Foreign(node) => Some(PlaceId::Node(node.name.clone())),
     }
 }
 

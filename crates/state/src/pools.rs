@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use api::{Condition, ConditionStatus, NodeClaim, NodePool, ResourceList, labels, lower};
+use api::{Condition, ConditionStatus, NodeClaim, NodePool, labels, lower};
 use model::{Pool, PoolName, Requirement, Requirements, ResourceName, Resources};
 
-use crate::cluster::{Cluster, pool_name, provider_id};
+use crate::cluster::Cluster;
 
 impl Cluster {
     /// Pools that may make nodes: ours, ready, not going, not of fixed size, and with something for sale.
@@ -31,10 +31,11 @@ impl Cluster {
     /// What a pool's claims hold or may come to hold. A claim whose machine is not known yet counts as the largest
     /// it may become, and one that is going counts until it is gone: that is why limits are never overshot.
     pub fn claimed_capacity(&self, pool: &PoolName) -> Resources {
-        let own = self.claims.values().filter(|claim| pool_name(claim).as_ref() == Some(pool));
         let mut sum = Resources::none().with(ResourceName::nodes(), 0);
-        for claim in own {
-            sum.add(&self.held_by(claim, pool));
+        let Some(holdings) = self.ledger.of(pool) else { return sum };
+        sum.add(&holdings.launched);
+        for claim in holdings.promised.iter().filter_map(|name| self.claims.get(name)) {
+            sum.add(&self.largest(claim, pool));
             sum.add(&Resources::none().with(ResourceName::nodes(), 1));
         }
         sum
@@ -49,12 +50,7 @@ impl Cluster {
         limits.is_some_and(|limits| limits.iter().any(|(name, limit)| claimed.get(name) > limit))
     }
 
-    fn held_by(&self, claim: &NodeClaim, pool: &PoolName) -> Resources {
-        let amounts = |list: &ResourceList| lower::resources(list);
-        if provider_id(claim).is_some() {
-            let status = claim.status.as_ref();
-            return status.and_then(|status| status.capacity.as_ref()).map(amounts).unwrap_or_default();
-        }
+    fn largest(&self, claim: &NodeClaim, pool: &PoolName) -> Resources {
         let requirements = lower::requirements(&claim.spec.requirements);
         let allowed = requirements.get(labels::INSTANCE_TYPE);
         let mut largest = Resources::none();
@@ -70,15 +66,7 @@ impl Cluster {
     pub fn running_capacity(&self, pool: &PoolName) -> Resources {
         let base = ["cpu", "memory", "pods", "ephemeral-storage", "nodes"];
         let mut sum: Resources = base.iter().map(|name| (ResourceName::new(*name), 0)).collect();
-        let runs = |claim: &&Arc<NodeClaim>| {
-            pool_name(claim).as_ref() == Some(pool)
-                && claim.metadata.deletion_timestamp.is_none()
-                && provider_id(claim).is_some()
-        };
-        for claim in self.claims.values().filter(runs) {
-            sum.add(&self.held_by(claim, pool));
-            sum.add(&Resources::none().with(ResourceName::nodes(), 1));
-        }
+        sum.add(&self.ledger.of(pool).map(|holdings| holdings.staying.clone()).unwrap_or_default());
         sum
     }
 }

@@ -36,7 +36,9 @@ impl Usage {
 }
 
 /// A resource of which nothing is used is not named, so that equal pods mean equal usage, whoever was there before.
-fn count(sum: &mut Resources, amounts: &Resources, times: i64) {
+pub(crate) fn count(sum: &mut Resources, amounts: &Resources, times: i64) {
     sum.add_times(amounts, times);
-    *sum = sum.iter().filter(|(_, amount)| *amount != 0).map(|(name, amount)| (name.clone(), amount)).collect();
+    if sum.iter().any(|(_, amount)| amount == 0) {
+        *sum = sum.iter().filter(|(_, amount)| *amount != 0).map(|(name, amount)| (name.clone(), amount)).collect();
+    }
 }

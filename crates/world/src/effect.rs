@@ -32,14 +32,19 @@ pub const CLOUD_CALLS: [&str; 6] =
     ["cloud find", "cloud get", "cloud launch", "cloud list", "cloud terminate", "cloud types"];
 
 /// Watches, with the lists that begin them.
-pub const WATCHES: [&str; 7] = [
+pub const WATCHES: [&str; 12] = [
+    "watch csinodes",
     "watch daemonsets",
+    "watch namespaces",
     "watch nodeclaims",
     "watch nodeclasses",
     "watch nodepools",
     "watch nodes",
+    "watch persistentvolumeclaims",
+    "watch persistentvolumes",
     "watch poddisruptionbudgets",
     "watch pods",
+    "watch storageclasses",
 ];
 
 impl Effect {

@@ -1,10 +1,10 @@
 //! PodDisruptionBudgets.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use model::{Labels, Selector};
+
+use super::selector::label_selector;
 
 /// What we keep of a PodDisruptionBudget.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub struct BudgetFacts {
     /// Name.
     pub name: String,
     /// Which pods it protects.
-    selector: Option<LabelSelector>,
+    selector: Selector,
     /// How many of them may go now.
     pub allowed: i32,
     /// It can never allow an eviction, whatever happens.
@@ -37,7 +37,7 @@ impl BudgetFacts {
         Some(Self {
             namespace: budget.metadata.namespace.clone().unwrap_or_default(),
             name: budget.metadata.name.clone()?,
-            selector: spec.selector.clone(),
+            selector: label_selector(spec.selector.as_ref()),
             allowed: budget.status.as_ref().and_then(|status| status.disruptions_allowed).unwrap_or(0),
             allows_none_ever: never,
             spares_only_healthy: spec.unhealthy_pod_eviction_policy.as_deref() == Some("AlwaysAllow"),
@@ -45,25 +45,9 @@ impl BudgetFacts {
     }
 
     /// Whether the budget protects a pod with these labels. No selector protects nothing, an empty one everything.
-    pub fn protects(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
-        namespace == self.namespace && self.selector.as_ref().is_some_and(|selector| selects(selector, labels))
+    pub fn protects(&self, namespace: &str, labels: &Labels) -> bool {
+        namespace == self.namespace && self.selector.matches(labels)
     }
-}
-
-fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
-    let equal = selector.match_labels.iter().flatten().all(|(key, value)| labels.get(key) == Some(value));
-    equal
-        && selector.match_expressions.iter().flatten().all(|expression| {
-            let value = labels.get(&expression.key);
-            let listed = value.is_some_and(|value| expression.values.iter().flatten().any(|one| one == value));
-            match expression.operator.as_str() {
-                "In" => listed,
-                "NotIn" => !listed,
-                "Exists" => value.is_some(),
-                "DoesNotExist" => value.is_none(),
-                _ => false,
-            }
-        })
 }
 
 #[cfg(test)]
@@ -99,7 +83,7 @@ mod tests {
         let pods = [Some("web"), Some("db"), None];
         for (selector, expected) in table {
             let budget = budget(json!({"selector": selector}));
-            let labels = |app: Option<&str>| app.map(|app| ("app".to_owned(), app.to_owned())).into_iter().collect();
+            let labels = |app: Option<&str>| app.map(|app| ("app".into(), app.into())).into_iter().collect();
             assert_eq!(pods.map(|app| budget.protects("shop", &labels(app))), expected, "{selector}");
             assert!(pods.iter().all(|app| !budget.protects("elsewhere", &labels(*app))), "{selector}");
         }

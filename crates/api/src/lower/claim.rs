@@ -2,6 +2,8 @@
 
 use model::{Effect, Operator, Requirement, Requirements, Taint, Text};
 
+use super::selector::nothing;
+
 /// One requirement as the algebra sees it; `None` when a numeric operator lacks its one integer.
 pub fn requirement(written: &crate::Requirement) -> Option<Requirement> {
     let operator = Operator::parse(written.operator.as_str())?;
@@ -14,12 +16,13 @@ pub fn requirement(written: &crate::Requirement) -> Option<Requirement> {
 pub fn requirements<'a>(written: impl IntoIterator<Item = &'a crate::Requirement>) -> Requirements {
     let mut requirements = Requirements::none();
     for one in written {
-        requirements.add(&one.key, requirement(one).unwrap_or_else(Requirement::does_not_exist));
+        requirements.add(&one.key, requirement(one).unwrap_or_else(nothing));
     }
     requirements
 }
 
-/// The way back: requirements as a claim states them, sorted by key. Bounds become `Gte` and `Lte`.
+/// The way back: requirements as a claim states them, sorted by key. Bounds become `Gte` and `Lte`, and where neither
+/// operator nor values say that the label has to be there, `Exists` says so.
 pub fn to_requirements(requirements: &Requirements) -> Vec<crate::Requirement> {
     let mut written = Vec::new();
     for (key, requirement) in requirements.iter() {
@@ -30,14 +33,16 @@ pub fn to_requirements(requirements: &Requirements) -> Vec<crate::Requirement> {
             values: (!values.is_empty()).then_some(values),
             min_values,
         };
-        let values = || requirement.values().map(ToString::to_string).collect::<Vec<_>>();
         match requirement.bounds() {
-            (None, None) => written.push(match requirement.operator() {
-                Operator::NotIn => one(crate::Operator::NotIn, values()),
-                Operator::Exists => one(crate::Operator::Exists, Vec::new()),
-                Operator::DoesNotExist => one(crate::Operator::DoesNotExist, Vec::new()),
-                _ => one(crate::Operator::In, values()),
-            }),
+            (None, None) => match requirement.operator() {
+                Operator::NotIn | Operator::DoesNotExist if requirement.demands_presence() => {
+                    written.push(one(crate::Operator::Exists, Vec::new()));
+                    written.push(negative(&one, requirement));
+                }
+                Operator::NotIn | Operator::DoesNotExist => written.push(negative(&one, requirement)),
+                Operator::Exists => written.push(one(crate::Operator::Exists, Vec::new())),
+                _ => written.push(one(crate::Operator::In, listed(requirement))),
+            },
             (lower, upper) => {
                 written.extend(lower.map(|bound| one(crate::Operator::Gte, vec![bound.to_string()])));
                 written.extend(upper.map(|bound| one(crate::Operator::Lte, vec![bound.to_string()])));
@@ -45,6 +50,20 @@ pub fn to_requirements(requirements: &Requirements) -> Vec<crate::Requirement> {
         }
     }
     written
+}
+
+fn listed(requirement: &Requirement) -> Vec<String> {
+    requirement.values().map(ToString::to_string).collect()
+}
+
+fn negative(
+    one: &impl Fn(crate::Operator, Vec<String>) -> crate::Requirement,
+    requirement: &Requirement,
+) -> crate::Requirement {
+    match requirement.operator() {
+        Operator::NotIn => one(crate::Operator::NotIn, listed(requirement)),
+        _ => one(crate::Operator::DoesNotExist, Vec::new()),
+    }
 }
 
 /// Taints of a pool or claim as rules.
@@ -76,9 +95,30 @@ mod tests {
         assert_eq!(back, ["cpu Gte [\"5\"]", "cpu Lte [\"8\"]"]);
     }
 
+    /// What is written reads back as what it was.
+    #[test]
+    fn presence_is_written_too() {
+        use crate::Operator::{DoesNotExist, Exists, In, NotIn};
+        let (exists, not_a) = (written(Exists, &[]), written(NotIn, &["a"]));
+        let table = [
+            (vec![not_a.clone()], "NotIn"),
+            (vec![exists.clone(), not_a], "Exists NotIn"),
+            (vec![written(DoesNotExist, &[])], "DoesNotExist"),
+            (vec![exists.clone(), written(DoesNotExist, &[])], "Exists DoesNotExist"),
+            (vec![written(In, &["a"]), exists], "In"),
+        ];
+        for (stated, expected) in table {
+            let lowered = requirements(&stated);
+            let back = to_requirements(&lowered);
+            let operators: Vec<&str> = back.iter().map(|one| one.operator.as_str()).collect();
+            assert_eq!(operators.join(" "), expected);
+            assert_eq!(requirements(&back), lowered, "{expected}");
+        }
+    }
+
     #[test]
     fn a_requirement_that_cannot_be_read_admits_nothing() {
         let lowered = requirements(&[written(crate::Operator::Gt, &["many"])]);
-        assert_eq!(lowered.to_string(), "cpu DoesNotExist");
+        assert_eq!(lowered.contradiction().map(|key| &**key), Some("cpu"));
     }
 }

@@ -1,20 +1,19 @@
 //! Pods.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
-use model::{
-    NodeName, Operator, PodClass, PodKey, Preference, Requirement, Requirements, ResourceName, Resources, Rule, Text,
-    Vocabulary, labels,
-};
+use model::{BoundKind, Labels, NodeName, PodClass, PodKey, Resources, Text, Vocabulary};
 
 use super::go_duration;
-use super::pod_requests::{MissingRequests, effective};
-use super::selector::{expression, tolerations};
+use super::pod_class::{Written, class};
+use super::pod_fault::PodFault;
+use super::pod_requests::MissingRequests;
+use super::pod_rules::volume_claims;
+use super::selector::labels;
 
 /// Who made a pod, as far as that matters to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +26,28 @@ pub enum Owner {
     StatefulSet,
     /// Anybody else, or nobody.
     Other,
+}
+
+/// Kinds of objects that make pods and whose selector or template tells something about them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ControllerKind {
+    /// A DaemonSet.
+    DaemonSet,
+    /// A ReplicaSet.
+    ReplicaSet,
+    /// A ReplicationController.
+    ReplicationController,
+    /// A StatefulSet.
+    StatefulSet,
+}
+
+/// The object that makes a pod; it lives in the pod's namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Controller {
+    /// Its kind.
+    pub kind: ControllerKind,
+    /// Its name.
+    pub name: Text,
 }
 
 /// Whether a pod asked not to be disturbed.
@@ -64,49 +85,6 @@ impl Protection {
     }
 }
 
-/// Why a pod is not planned at all.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PodFault {
-    /// The pod wants to stay away from our nodes; that is its right and no news.
-    KeepsAway,
-    /// A field selector in node affinity.
-    MatchFields,
-    /// A node affinity without a single term that could match.
-    EmptyAffinity,
-    /// An expression that cannot be read.
-    Unreadable {
-        /// The label.
-        key: Text,
-    },
-    /// A label that users may not select.
-    Restricted {
-        /// The label.
-        key: Text,
-    },
-    /// Node selector and node affinity that no node can satisfy together.
-    Contradiction {
-        /// The label they part on.
-        key: Text,
-    },
-}
-
-impl fmt::Display for PodFault {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::KeepsAway => formatter.write_str("configured to not run on a Karpenter provisioned node"),
-            Self::MatchFields => formatter.write_str("node selector term with matchFields is not supported"),
-            Self::EmptyAffinity => formatter.write_str("required node affinity has no term that could match a node"),
-            Self::Unreadable { key } => write!(formatter, "the node affinity expression on \"{key}\" cannot be read"),
-            Self::Restricted { key } => {
-                write!(formatter, "label \"{key}\" is restricted; select a well-known or custom label instead")
-            }
-            Self::Contradiction { key } => {
-                write!(formatter, "node selector and required node affinity contradict each other on label \"{key}\"")
-            }
-        }
-    }
-}
-
 /// What we keep of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodFacts {
@@ -140,8 +118,12 @@ pub struct PodFacts {
     pub is_critical: bool,
     /// How long it may take to stop.
     pub grace: Duration,
-    /// Its labels, for disruption budgets.
-    pub labels: BTreeMap<String, String>,
+    /// What rules of other pods can see of it.
+    pub kind: Arc<BoundKind>,
+    /// PersistentVolumeClaims of its namespace that it mounts.
+    pub volume_claims: BTreeSet<Text>,
+    /// The one object that made it and looks after it, if it is of a kind that matters.
+    pub controller: Option<Controller>,
 }
 
 impl PodFacts {
@@ -153,10 +135,20 @@ impl PodFacts {
         let annotation = |key: &str| metadata.annotations.as_ref().and_then(|annotations| annotations.get(key));
         let started = status.and_then(|status| status.start_time.as_ref()).map(|time| time.0);
         let scheduled = condition(status, "PodScheduled");
+        let key = PodKey::new(metadata.namespace.as_deref().unwrap_or("default"), metadata.name.as_deref()?);
+        let labels = labels(metadata.labels.as_ref());
         let mut faults = BTreeSet::new();
-        let class = class(spec, status, MissingRequests::AreZero, vocabulary, &mut faults);
+        let missing = MissingRequests::AreZero;
+        let written = Written { namespace: &key.namespace, labels: &labels, spec, status, missing };
+        let class = class(&written, vocabulary, &mut faults);
+        let kind = BoundKind {
+            namespace: Text::clone(&key.namespace),
+            labels: Arc::new(labels),
+            anti_affinity: class.anti_affinity.clone(),
+        };
         Some(Self {
-            key: PodKey::new(metadata.namespace.as_deref().unwrap_or("default"), metadata.name.as_deref()?),
+            volume_claims: volume_claims(spec, &key.name),
+            key,
             uid: Text::from(metadata.uid.as_deref().unwrap_or_default()),
             created: metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
             class: Arc::new(class),
@@ -177,7 +169,8 @@ impl PodFacts {
                 Some("system-cluster-critical" | "system-node-critical")
             ),
             grace: grace(spec),
-            labels: metadata.labels.clone().unwrap_or_default(),
+            kind: Arc::new(kind),
+            controller: controller(pod),
         })
     }
 
@@ -196,6 +189,11 @@ impl PodFacts {
     pub fn is_reschedulable(&self) -> bool {
         let returning = self.owner == Owner::StatefulSet && !self.is_terminal;
         (self.is_active() || returning) && !matches!(self.owner, Owner::DaemonSet | Owner::Node)
+    }
+
+    /// Its labels.
+    pub fn labels(&self) -> &Labels {
+        &self.kind.labels
     }
 
     /// What it asks for.
@@ -227,162 +225,17 @@ fn owner(pod: &core::Pod) -> Owner {
     Owner::Other
 }
 
-pub(super) fn class(
-    spec: &core::PodSpec,
-    status: Option<&core::PodStatus>,
-    missing: MissingRequests,
-    vocabulary: &Vocabulary,
-    faults: &mut BTreeSet<PodFault>,
-) -> PodClass {
-    let alternatives = alternatives(spec, vocabulary, faults);
-    PodClass {
-        priority: spec.priority.unwrap_or(0),
-        requests: without_zeros(&effective(spec, status, missing)),
-        preferences: preferences(spec, &alternatives),
-        alternatives,
-        tolerations: tolerations(spec.tolerations.iter().flatten()),
-        unplanned_rules: unplanned_rules(spec),
-    }
-}
-
-/// Two pods that differ only in a resource of which they ask nothing are equal.
-fn without_zeros(requests: &Resources) -> Resources {
-    let asked = |(name, amount): (&ResourceName, i64)| (amount != 0).then(|| (name.clone(), amount));
-    requests.iter().filter_map(asked).collect()
-}
-
-fn node_affinity(spec: &core::PodSpec) -> Option<&core::NodeAffinity> {
-    spec.affinity.as_ref()?.node_affinity.as_ref()
-}
-
-/// Requirements that must hold together, as written.
-type Term<'a> = Vec<(&'a str, Requirement)>;
-
-/// What may be met instead of one another. A contradiction is no alternative: taken together, its two sides would read
-/// like a demand for the label's absence, and a node without the label would be made for nothing.
-fn alternatives(spec: &core::PodSpec, vocabulary: &Vocabulary, faults: &mut BTreeSet<PodFault>) -> Vec<Requirements> {
-    let mut selected = Term::new();
-    for (key, value) in spec.node_selector.iter().flatten() {
-        let requirement = Requirement::is(value.as_str());
-        check(key, &requirement, vocabulary, faults);
-        selected.push((key, requirement));
-    }
-    let required =
-        node_affinity(spec).and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
-    let terms = match required {
-        None => vec![selected.clone()],
-        Some(required) => affinity_terms(required, &selected, vocabulary, faults),
+fn controller(pod: &core::Pod) -> Option<Controller> {
+    let mut owners = pod.metadata.owner_references.iter().flatten();
+    let reference = owners.find(|reference| reference.controller == Some(true))?;
+    let kind = match (reference.api_version.as_str(), reference.kind.as_str()) {
+        ("apps/v1", "DaemonSet") => ControllerKind::DaemonSet,
+        ("apps/v1", "ReplicaSet") => ControllerKind::ReplicaSet,
+        ("apps/v1", "StatefulSet") => ControllerKind::StatefulSet,
+        ("v1", "ReplicationController") => ControllerKind::ReplicationController,
+        _ => return None,
     };
-    if terms.is_empty() {
-        faults.insert(PodFault::EmptyAffinity);
-    }
-    let possible = terms.iter().filter(|term| contradiction(term).is_none());
-    let mut alternatives: Vec<Requirements> = possible.map(|term| together(term)).collect();
-    if alternatives.is_empty() {
-        faults.extend(terms.iter().filter_map(|term| contradiction(term)).map(|key| PodFault::Contradiction { key }));
-        alternatives.push(together(&selected));
-    }
-    alternatives
-}
-
-/// The terms of a node affinity, each with the node selector; a term that says nothing matches nothing.
-fn affinity_terms<'a>(
-    required: &'a core::NodeSelector,
-    selected: &Term<'a>,
-    vocabulary: &Vocabulary,
-    faults: &mut BTreeSet<PodFault>,
-) -> Vec<Term<'a>> {
-    let mut terms = Vec::new();
-    for term in &required.node_selector_terms {
-        let has_fields = term.match_fields.as_ref().is_some_and(|fields| !fields.is_empty());
-        if has_fields {
-            faults.insert(PodFault::MatchFields);
-        }
-        let expressions = term.match_expressions.as_deref().unwrap_or_default();
-        if expressions.is_empty() && !has_fields {
-            continue;
-        }
-        let mut both = selected.clone();
-        for written in expressions {
-            match expression(written) {
-                None => {
-                    faults.insert(PodFault::Unreadable { key: Text::from(written.key.as_str()) });
-                }
-                Some(requirement) => {
-                    check(&written.key, &requirement, vocabulary, faults);
-                    both.push((&written.key, requirement));
-                }
-            }
-        }
-        terms.push(both);
-    }
-    terms
-}
-
-fn together(term: &Term<'_>) -> Requirements {
-    term.iter().fold(Requirements::none(), |sum, (key, requirement)| sum.with(key, requirement.clone()))
-}
-
-/// A label that the term demands and at the same time leaves no value for.
-fn contradiction(term: &Term<'_>) -> Option<Text> {
-    let demanded = |key: &str| {
-        term.iter().any(|(own, requirement)| labels::current_spelling(own) == key && !requirement.admits_absence())
-    };
-    let both = together(term);
-    let mut valueless = both.iter().filter(|(_, requirement)| requirement.operator() == Operator::DoesNotExist);
-    valueless.find(|(key, _)| demanded(key)).map(|(key, _)| Text::clone(key))
-}
-
-fn check(key: &str, requirement: &Requirement, vocabulary: &Vocabulary, faults: &mut BTreeSet<PodFault>) {
-    let key = labels::current_spelling(key);
-    if key == labels::NODE_POOL && requirement.operator() == Operator::DoesNotExist {
-        faults.insert(PodFault::KeepsAway);
-    }
-    if vocabulary.is_restricted(key) {
-        faults.insert(PodFault::Restricted { key: Text::from(key) });
-    }
-}
-
-/// Wishes that cannot be read or fulfilled are dropped: they are wishes.
-fn preferences(spec: &core::PodSpec, alternatives: &[Requirements]) -> Vec<Preference> {
-    let written =
-        node_affinity(spec).and_then(|affinity| affinity.preferred_during_scheduling_ignored_during_execution.as_ref());
-    let lower = |term: &core::PreferredSchedulingTerm| {
-        let expressions = term.preference.match_expressions.iter().flatten();
-        let wish: Term<'_> =
-            expressions.map(|one| Some((one.key.as_str(), expression(one)?))).collect::<Option<_>>()?;
-        let requirements = together(&wish);
-        let can_be =
-            contradiction(&wish).is_none() && alternatives.iter().any(|own| own.intersect(&requirements).is_ok());
-        can_be.then_some(Preference { weight: term.weight, requirements })
-    };
-    written.into_iter().flatten().filter_map(lower).collect()
-}
-
-fn unplanned_rules(spec: &core::PodSpec) -> BTreeSet<Rule> {
-    let affinity = spec.affinity.as_ref();
-    let together = affinity.and_then(|affinity| affinity.pod_affinity.as_ref());
-    let apart = affinity.and_then(|affinity| affinity.pod_anti_affinity.as_ref());
-    let stated = |terms: &Option<Vec<core::PodAffinityTerm>>| terms.as_ref().is_some_and(|terms| !terms.is_empty());
-    let spread = spec.topology_spread_constraints.iter().flatten();
-    let claims_volume = |volume: &core::Volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some();
-    let host_port = |port: &core::ContainerPort| port.host_port.is_some_and(|port| port != 0);
-    let uses_host_port = |container: &core::Container| container.ports.iter().flatten().any(host_port);
-    let rules = [
-        (Rule::TopologySpread, spread.clone().any(|constraint| constraint.when_unsatisfiable == "DoNotSchedule")),
-        (
-            Rule::PodAffinity,
-            together.is_some_and(|rule| stated(&rule.required_during_scheduling_ignored_during_execution)),
-        ),
-        (
-            Rule::PodAntiAffinity,
-            apart.is_some_and(|rule| stated(&rule.required_during_scheduling_ignored_during_execution)),
-        ),
-        (Rule::PersistentVolume, spec.volumes.iter().flatten().any(claims_volume)),
-        (Rule::HostPort, spec.containers.iter().any(uses_host_port)),
-        (Rule::ResourceClaim, spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty())),
-    ];
-    rules.into_iter().filter_map(|(rule, stated)| stated.then_some(rule)).collect()
+    Some(Controller { kind, name: Text::from(reference.name.as_str()) })
 }
 
 #[cfg(test)]

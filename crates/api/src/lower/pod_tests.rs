@@ -1,5 +1,7 @@
 //! Pods as JSON in, facts out.
 
+use expect_test::expect;
+use model::{LabelOperator, NamespaceScope, PodTerm, Rule, Selector, SpreadConstraint};
 use serde_json::{Value, json};
 
 use super::*;
@@ -205,35 +207,168 @@ fn equal_pods_have_equal_classes() {
     }
 }
 
-/// Rules that the planner does not know are kept as such; soft ones are not rules.
+/// Claims of the pod, of a container or of an init container.
 #[test]
-fn unplanned_rules() {
-    let near = json!([{"topologyKey": "kubernetes.io/hostname"}]);
-    let spread = |when: &str| json!([{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": when}]);
-    let required = "requiredDuringSchedulingIgnoredDuringExecution";
-    let (together, apart) =
-        (format!("spec.affinity.podAffinity.{required}"), format!("spec.affinity.podAntiAffinity.{required}"));
-    let soft = json!([{"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}]);
-    let port = |host: i32| json!([{"name": "c", "ports": [{"containerPort": 80, "hostPort": host}]}]);
-    let volume = |source: &str, value: Value| json!([{"name": "v", source: value}]);
+fn resource_claims_are_rules_that_nobody_plans() {
+    let claims = json!([{"name": "gpu"}]);
+    let container = json!([{"name": "c", "resources": {"claims": claims}}]);
     let table = [
-        ("spec.topologySpreadConstraints", spread("DoNotSchedule"), Some(Rule::TopologySpread)),
-        ("spec.topologySpreadConstraints", spread("ScheduleAnyway"), None),
-        (together.as_str(), near.clone(), Some(Rule::PodAffinity)),
-        (together.as_str(), json!([]), None),
-        (apart.as_str(), near, Some(Rule::PodAntiAffinity)),
-        ("spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution", soft.clone(), None),
-        ("spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution", soft, None),
-        ("spec.volumes", volume("persistentVolumeClaim", json!({"claimName": "d"})), Some(Rule::PersistentVolume)),
-        ("spec.volumes", volume("ephemeral", json!({})), Some(Rule::PersistentVolume)),
-        ("spec.volumes", volume("emptyDir", json!({})), None),
-        ("spec.containers", port(8080), Some(Rule::HostPort)),
-        ("spec.containers", port(0), None),
-        ("spec.resourceClaims", json!([{"name": "gpu"}]), Some(Rule::ResourceClaim)),
+        ("spec.resourceClaims", claims, true),
+        ("spec.containers", container.clone(), true),
+        ("spec.initContainers", container, true),
+        ("spec.resourceClaims", json!([]), false),
     ];
-    for (path, value, expected) in table {
+    for (path, value, claimed) in table {
         let found = pod_with(&[(path, value.clone())]).class.unplanned_rules.clone();
-        assert_eq!(found, expected.into_iter().collect(), "{path} = {value}");
+        assert_eq!(found, claimed.then_some(Rule::ResourceClaim).into_iter().collect(), "{path} = {value}");
+    }
+}
+
+fn shown_selector(selector: &Selector) -> String {
+    let Selector::All(all) = selector else { return "nothing".to_owned() };
+    let one = |one: &model::LabelRequirement| match one.operator {
+        LabelOperator::In => format!("{}={}", one.key, one.values.join("|")),
+        LabelOperator::NotIn => format!("{}!={}", one.key, one.values.join("|")),
+        other => format!("{other:?} {}", one.key),
+    };
+    format!("[{}]", all.iter().map(one).collect::<Vec<_>>().join(" "))
+}
+
+fn shown_spread(list: &[SpreadConstraint]) -> String {
+    let one = |one: &SpreadConstraint| {
+        let SpreadConstraint { topology_key, max_skew, min_domains, selector, .. } = one;
+        let policies = format!("affinity {:?}, taints {:?}", one.node_affinity_policy, one.node_taints_policy);
+        format!("{topology_key} {max_skew} of {min_domains}, {policies}: {}\n", shown_selector(selector))
+    };
+    list.iter().map(one).collect()
+}
+
+/// TOPO-09: the defaults of a constraint, and labels that the pod and others must share.
+#[test]
+fn topology_spread() {
+    let selector = json!({"matchLabels": {"app": "web"}});
+    let constraints = json!([
+        {"maxSkew": 1, "topologyKey": "failure-domain.beta.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": selector},
+        {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule", "minDomains": 3,
+            "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor", "labelSelector": selector,
+            "matchLabelKeys": ["hash", "unknown", "app"]},
+        {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"},
+        {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}},
+        {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}},
+    ]);
+    let labels = json!({"app": "web", "hash": "1"});
+    let pod = pod_with(&[("spec.topologySpreadConstraints", constraints), ("metadata.labels", labels)]);
+    expect![[r#"
+        topology.kubernetes.io/zone 1 of 1, affinity Honor, taints Ignore: [app=web]
+        rack 2 of 3, affinity Ignore, taints Honor: [app=web hash=1]
+        rack 1 of 1, affinity Honor, taints Ignore: nothing
+        rack 1 of 1, affinity Honor, taints Ignore: nothing
+    "#]]
+    .assert_eq(&shown_spread(&pod.class.spread));
+    expect![[r#"
+        rack 1 of 1, affinity Honor, taints Ignore: []
+    "#]]
+    .assert_eq(&shown_spread(&pod.class.soft_spread));
+}
+
+fn shown_term(term: &PodTerm) -> String {
+    let NamespaceScope { listed, selector } = &term.namespaces;
+    let listed: Vec<&str> = listed.iter().map(|name| &**name).collect();
+    let selected = selector.as_ref().map(|selector| format!(" and {}", shown_selector(selector))).unwrap_or_default();
+    format!("{} {} in {}{selected}", term.topology_key, shown_selector(&term.selector), listed.join(","))
+}
+
+/// TOPO-26: whom a pod wants to be near or away from, and in which namespaces.
+#[test]
+fn pod_affinity() {
+    let term = |more: Value| {
+        let mut term = json!({"topologyKey": "beta.kubernetes.io/os", "labelSelector": {"matchLabels": {"app": "db"}}});
+        term.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        term
+    };
+    let table = [
+        (json!({}), "kubernetes.io/os [app=db] in shop"),
+        (json!({"namespaces": []}), "kubernetes.io/os [app=db] in shop"),
+        (json!({"namespaces": ["b", "a"]}), "kubernetes.io/os [app=db] in a,b"),
+        (json!({"namespaceSelector": {}}), "kubernetes.io/os [app=db] in  and []"),
+        (
+            json!({"namespaces": ["a"], "namespaceSelector": {"matchLabels": {"team": "x"}}}),
+            "kubernetes.io/os [app=db] in a and [team=x]",
+        ),
+        (
+            json!({"matchLabelKeys": ["hash", "unknown"], "mismatchLabelKeys": ["tenant"]}),
+            "kubernetes.io/os [app=db hash=1 tenant!=t] in shop",
+        ),
+        (json!({"labelSelector": null}), "kubernetes.io/os nothing in shop"),
+    ];
+    let (required, preferred) =
+        ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution");
+    for (more, expected) in table {
+        let rule =
+            json!({required: [term(more.clone())], preferred: [{"weight": 7, "podAffinityTerm": term(more.clone())}]});
+        let labels = json!({"hash": "1", "tenant": "t"});
+        let changes =
+            [("spec.affinity", json!({"podAffinity": rule, "podAntiAffinity": rule})), ("metadata.labels", labels)];
+        let pod = pod_with(&changes);
+        let class = &pod.class;
+        let hard = [&class.affinity, &class.anti_affinity].map(|terms| shown_term(&terms[0]));
+        let soft = [&class.soft_affinity, &class.soft_anti_affinity]
+            .map(|terms| (terms[0].weight, shown_term(&terms[0].term)));
+        assert_eq!(hard, [expected, expected], "{more}");
+        assert_eq!(soft, [(7, expected.to_owned()), (7, expected.to_owned())], "{more}");
+        assert_eq!(pod.kind.anti_affinity, class.anti_affinity);
+    }
+}
+
+/// Ports of containers and sidecars; init containers are gone before anybody else uses the port.
+#[test]
+fn host_ports() {
+    let container = |ports: Value| json!({"name": "c", "ports": ports});
+    let port = |host: i32| json!({"containerPort": 80, "hostPort": host});
+    let sidecar = json!({"name": "s", "restartPolicy": "Always", "ports": [port(90)]});
+    let containers = json!([
+        container(json!([port(80), port(0), {"containerPort": 1}])),
+        container(json!([{"containerPort": 80, "hostPort": 80, "hostIP": "10.0.0.1", "protocol": "UDP"}, port(80)])),
+    ]);
+    let pod = pod_with(&[
+        ("spec.containers", containers),
+        ("spec.initContainers", json!([container(json!([port(70)])), sidecar])),
+    ]);
+    let found: Vec<String> =
+        pod.class.host_ports.iter().map(|one| format!("{}:{}/{}", one.address, one.port, one.protocol)).collect();
+    assert_eq!(found, [":80/", ":90/", "10.0.0.1:80/UDP"]);
+}
+
+/// Claims that a pod mounts; ephemeral volumes have claims that are named after the pod.
+#[test]
+fn volume_claims() {
+    let volumes = json!([
+        {"name": "a", "persistentVolumeClaim": {"claimName": "data"}},
+        {"name": "b", "ephemeral": {}},
+        {"name": "c", "emptyDir": {}},
+    ]);
+    let pod = pod_with(&[("spec.volumes", volumes)]);
+    assert_eq!(pod.volume_claims.iter().map(|name| &**name).collect::<Vec<_>>(), ["data", "web-1-b"]);
+}
+
+/// Only the owner that controls the pod is asked about it.
+#[test]
+fn controllers() {
+    let owned = |api: &str, kind: &str, controls: bool| json!([{"apiVersion": api, "kind": kind, "name": "owner", "uid": "u", "controller": controls}]);
+    let table = [
+        (owned("apps/v1", "ReplicaSet", true), Some(ControllerKind::ReplicaSet)),
+        (owned("apps/v1", "StatefulSet", true), Some(ControllerKind::StatefulSet)),
+        (owned("apps/v1", "DaemonSet", true), Some(ControllerKind::DaemonSet)),
+        (owned("v1", "ReplicationController", true), Some(ControllerKind::ReplicationController)),
+        (owned("apps/v1", "ReplicaSet", false), None),
+        (owned("batch/v1", "Job", true), None),
+        (owned("example.com/v1", "ReplicaSet", true), None),
+    ];
+    for (owners, kind) in table {
+        let pod = pod_with(&[("metadata.ownerReferences", owners.clone())]);
+        assert_eq!(pod.controller.map(|controller| controller.kind), kind, "{owners}");
     }
 }
 

@@ -1,9 +1,13 @@
 //! Small pieces that several objects share.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use model::{
-    Effect, Operator, Requirement, ResourceName, Resources, Taint, Text, Toleration, TolerationOperator, parse_quantity,
+    Effect, LabelOperator, LabelRequirement, Labels, Operator, Requirement, ResourceName, Resources, Selector, Taint,
+    Text, Toleration, TolerationOperator, parse_quantity,
 };
 
 /// Amounts from quantities; a quantity that cannot be read counts as zero, as the API server never stores one.
@@ -16,10 +20,46 @@ pub fn resources<'a>(quantities: impl IntoIterator<Item = (&'a String, &'a Quant
     quantities.into_iter().map(amount).collect()
 }
 
+/// Labels as shared text.
+pub(super) fn labels(written: Option<&BTreeMap<String, String>>) -> Labels {
+    let shared = |(key, value): (&String, &String)| (Text::from(key.as_str()), Text::from(value.as_str()));
+    written.into_iter().flatten().map(shared).collect()
+}
+
+/// A selector over labels: none selects nothing, an empty one everything, and one that cannot be read nothing.
+pub(super) fn label_selector(written: Option<&LabelSelector>) -> Selector {
+    let Some(written) = written else { return Selector::Nothing };
+    let equal = written.match_labels.iter().flatten();
+    let mut requirements: Vec<LabelRequirement> =
+        equal.map(|(key, value)| LabelRequirement::is(key.as_str(), value.as_str())).collect();
+    for expression in written.match_expressions.iter().flatten() {
+        let Some(requirement) = label_requirement(expression) else { return Selector::Nothing };
+        requirements.push(requirement);
+    }
+    // In whatever order they are written, equal demands are equal.
+    requirements.sort();
+    Selector::All(requirements)
+}
+
+fn label_requirement(written: &LabelSelectorRequirement) -> Option<LabelRequirement> {
+    let operator = match written.operator.as_str() {
+        "Gt" | "Lt" => return None,
+        known => LabelOperator::parse(known)?,
+    };
+    let mut values: Vec<Text> = written.values.iter().flatten().map(|value| Text::from(value.as_str())).collect();
+    values.sort();
+    Some(LabelRequirement { key: Text::from(written.key.as_str()), operator, values })
+}
+
 /// One expression of a node selector; `None` when the operator or its values make no sense.
 pub(super) fn expression(written: &core::NodeSelectorRequirement) -> Option<Requirement> {
     let values = written.values.iter().flatten().map(|value| Text::from(value.as_str()));
     Requirement::new(Operator::parse(&written.operator)?, values)
+}
+
+/// A requirement that no value satisfies.
+pub(super) fn nothing() -> Requirement {
+    Requirement::any_of(std::iter::empty::<Text>())
 }
 
 /// Taints with an effect we know; an unknown effect has no meaning for placement.

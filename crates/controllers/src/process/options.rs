@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use api::scheduler_config::{DefaultSpread, SchedulerConfigError};
+pub use planner::{MinValuesPolicy, PreferencePolicy};
+
 use super::durations::parse_duration;
 use super::flags::{self, Flag, Program};
 
@@ -60,8 +63,8 @@ pub struct Options {
     pub min_values_policy: MinValuesPolicy,
     /// Whether pods with dynamic resource claims are left alone.
     pub ignore_dra_requests: bool,
-    /// Defaults of the cluster's scheduler, as the text that was given.
-    pub scheduler_config: String,
+    /// What the cluster's scheduler is configured with.
+    pub scheduler_config: DefaultSpread,
     /// Which optional features are on.
     pub feature_gates: FeatureGates,
     /// Names in the feature gates that mean nothing here; worth a line in the log.
@@ -96,12 +99,10 @@ impl Options {
     /// The settings that were changed although nothing reads them yet. Whoever set one should hear about it.
     pub fn without_effect(&self, program: &Program) -> Vec<&'static str> {
         let Ok(default) = Self::from_args(program, [], &|_| None) else { return Vec::new() };
+        let gates = FeatureGates { reserved_capacity: default.feature_gates.reserved_capacity, ..self.feature_gates };
         let settings = [
-            ("feature-gates", self.feature_gates == default.feature_gates),
-            ("preference-policy", self.preference_policy == default.preference_policy),
-            ("min-values-policy", self.min_values_policy == default.min_values_policy),
+            ("feature-gates", gates == default.feature_gates),
             ("ignore-dra-requests", self.ignore_dra_requests == default.ignore_dra_requests),
-            ("scheduler-config", self.scheduler_config == default.scheduler_config),
             ("kube-client-qps", self.kube_client_qps == default.kube_client_qps),
             ("kube-client-burst", self.kube_client_burst == default.kube_client_burst),
             ("enable-profiling", self.enable_profiling == default.enable_profiling),
@@ -126,24 +127,6 @@ pub enum LogLevel {
     Info,
     /// What failed.
     Error,
-}
-
-/// What preferred node affinity, preferred pod affinity and soft topology spread mean to the planner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PreferencePolicy {
-    /// They are tried first, then given up one by one.
-    Respect,
-    /// They are not looked at.
-    Ignore,
-}
-
-/// What `minValues` of a requirement means when it cannot be met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MinValuesPolicy {
-    /// The pool is not used.
-    Strict,
-    /// The pool is used with fewer values.
-    BestEffort,
 }
 
 /// Which optional features are on.
@@ -243,13 +226,24 @@ pub enum OptionsError {
         /// What would have been right.
         wanted: &'static str,
     },
+    /// The scheduler's configuration cannot be used.
+    #[error("`{setting}`: {error}")]
+    SchedulerConfig {
+        /// The flag or environment variable.
+        setting: String,
+        /// What is wrong with it.
+        error: SchedulerConfigError,
+    },
 }
 
 impl OptionsError {
     /// What to do about it, where that is more than the message says.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Information { .. } | Self::MissingValue { .. } | Self::InvalidValue { .. } => None,
+            Self::Information { .. }
+            | Self::MissingValue { .. }
+            | Self::InvalidValue { .. }
+            | Self::SchedulerConfig { .. } => None,
             Self::UnknownArgument { similar: Some(similar), .. } => Some(format!("did you mean `{similar}`?")),
             Self::UnknownArgument { similar: None, .. } | Self::Unreadable { .. } => {
                 Some("run with `--help` to see every flag".to_owned())
@@ -264,7 +258,8 @@ impl OptionsError {
             Self::UnknownArgument { .. }
             | Self::MissingValue { .. }
             | Self::Unreadable { .. }
-            | Self::InvalidValue { .. } => 2,
+            | Self::InvalidValue { .. }
+            | Self::SchedulerConfig { .. } => 2,
         }
     }
 }
@@ -307,7 +302,7 @@ impl Settings<'_> {
             preference_policy: self.checked(&flags::PREFERENCE_POLICY, preference_policy, "Respect or Ignore")?,
             min_values_policy: self.checked(&flags::MIN_VALUES_POLICY, min_values_policy, "Strict or BestEffort")?,
             ignore_dra_requests: self.switch(&flags::IGNORE_DRA_REQUESTS)?,
-            scheduler_config: self.text(&flags::SCHEDULER_CONFIG).value,
+            scheduler_config: self.scheduler_config()?,
             feature_gates,
             unknown_feature_gates,
             legacy_node_repair: self.switch(&flags::LEGACY_NODE_REPAIR)?,
@@ -315,6 +310,11 @@ impl Settings<'_> {
             kubeconfig: variable(KUBECONFIG),
             provider_settings: program.provider_flags.iter().map(|flag| (flag.name, self.text(flag).value)).collect(),
         })
+    }
+
+    fn scheduler_config(&self) -> Result<DefaultSpread, OptionsError> {
+        let Text { setting, value } = self.text(&flags::SCHEDULER_CONFIG);
+        DefaultSpread::parse(&value).map_err(|error| OptionsError::SchedulerConfig { setting, error })
     }
 
     /// The text that counts for a flag, with the name of the place it came from.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::super::flags::COMMON_FLAGS;
-use super::{FeatureGates, Flag, LogLevel, MinValuesPolicy, Options, OptionsError, PreferencePolicy, Program};
+use super::{
+    DefaultSpread, FeatureGates, Flag, LogLevel, MinValuesPolicy, Options, OptionsError, PreferencePolicy, Program,
+};
 
 const PROGRAM: Program = Program {
     name: "karpenter-test",
@@ -70,7 +72,13 @@ const SETTINGS: [(&str, &str, &str, &str, &str); 24] = [
     ("preference-policy", "PREFERENCE_POLICY", "Respect", "Ignore", "preference_policy: Ignore,"),
     ("min-values-policy", "MIN_VALUES_POLICY", "Strict", "BestEffort", "min_values_policy: BestEffort,"),
     ("ignore-dra-requests", "IGNORE_DRA_REQUESTS", "true", "false", "ignore_dra_requests: false,"),
-    ("scheduler-config", "SCHEDULER_CONFIG", "", "{}", "scheduler_config: \"{}\","),
+    (
+        "scheduler-config",
+        "SCHEDULER_CONFIG",
+        "",
+        r#"{"podTopologySpread":{"defaultConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway"}]}}"#,
+        "scheduler_config: DefaultSpread { hard: [], soft: [SpreadConstraint { topology_key: \"zone\",",
+    ),
     (
         "feature-gates",
         "FEATURE_GATES",
@@ -128,7 +136,7 @@ fn defaults_are_those_of_the_reference() {
             preference_policy: PreferencePolicy::Respect,
             min_values_policy: MinValuesPolicy::Strict,
             ignore_dra_requests: true,
-            scheduler_config: String::new(),
+            scheduler_config: DefaultSpread::default(),
             feature_gates: FeatureGates::default(),
             unknown_feature_gates: vec![],
             legacy_node_repair: false,
@@ -326,6 +334,21 @@ fn help_lists_every_flag_with_its_variable_and_default() {
     }
 }
 
+/// CFG-05: wherever it comes from, a configuration that the scheduler would refuse ends the start.
+#[test]
+fn a_wrong_scheduler_config_is_refused() {
+    let config = r#"{"podTopologySpread":{"defaultConstraints":[{"maxSkew":0}]}}"#;
+    let expected =
+        "validating scheduler config, podTopologySpread.defaultConstraints[0].maxSkew must be greater than 0";
+    let by_flag = read(&format!("--scheduler-config {config}"), &[]).unwrap_err();
+    assert_eq!(by_flag.to_string(), format!("`--scheduler-config`: {expected}"));
+    let by_environment = read("", &[&format!("SCHEDULER_CONFIG={config}")]).unwrap_err();
+    assert_eq!(by_environment.to_string(), format!("`SCHEDULER_CONFIG`: {expected}"));
+    assert_eq!((by_flag.exit_code(), by_flag.hint()), (2, None));
+    let unknown = read("--scheduler-config {podSpread:{}}", &[]).unwrap_err();
+    assert!(unknown.to_string().contains("decoding scheduler config, "), "{unknown}");
+}
+
 #[test]
 fn version_is_told() {
     let error = read("--version", &[]).unwrap_err();
@@ -337,7 +360,8 @@ fn settings_without_effect_are_named_when_they_were_changed() {
     let changed =
         |arguments: &str, environment: &[&str]| read(arguments, environment).unwrap().without_effect(&PROGRAM);
     assert_eq!(changed("", &[]), Vec::<&str>::new());
-    assert_eq!(changed("--metrics-port=9000", &["PREFERENCE_POLICY=Ignore"]), ["preference-policy"]);
+    assert_eq!(changed("--metrics-port=9000", &["IGNORE_DRA_REQUESTS=false"]), ["ignore-dra-requests"]);
+    assert_eq!(changed("--feature-gates=ReservedCapacity=false", &["PREFERENCE_POLICY=Ignore"]), Vec::<&str>::new());
     assert_eq!(
         changed("--feature-gates=NodeRepair=true --enable-profiling=true", &[]),
         ["feature-gates", "enable-profiling"]

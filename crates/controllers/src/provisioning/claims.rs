@@ -35,7 +35,7 @@ pub(super) fn draft(
     let mut annotations = metadata.and_then(|metadata| metadata.annotations.clone()).unwrap_or_default();
     annotations.insert(labels::NODE_POOL_HASH.to_owned(), hash::node_pool_hash(template));
     annotations.insert(labels::NODE_POOL_HASH_VERSION.to_owned(), hash::HASH_VERSION.to_owned());
-    annotations.insert(labels::MIN_VALUES_RELAXED.to_owned(), "false".to_owned());
+    annotations.insert(labels::MIN_VALUES_RELAXED.to_owned(), planned.min_values_relaxed.to_string());
     annotations.insert(LAUNCH_ID.to_owned(), launch_id);
     claim.metadata.name = None;
     claim.metadata.generate_name = Some(format!("{}-", planned.pool));
@@ -59,7 +59,7 @@ fn launch_requirements(planned: &PlannedClaim, types: &[Arc<InstanceType>]) -> R
     let chosen = types.iter().filter(|kind| listed.contains(kind.name.as_str()));
     let offered = chosen.flat_map(|kind| kind.offerings_for(&planned.requirements));
     let capacity_types: BTreeSet<&str> = offered.map(|offering| offering.capacity_type().as_str()).collect();
-    let mut requirements = planned.requirements.clone();
+    let mut requirements = Requirements::clone(&planned.requirements);
     requirements.add(labels::INSTANCE_TYPE, Requirement::any_of(listed));
     requirements.add(labels::CAPACITY_TYPE, Requirement::any_of(capacity_types));
     requirements.remove(labels::HOSTNAME);

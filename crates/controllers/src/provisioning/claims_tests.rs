@@ -1,7 +1,8 @@
 //! From plan and pool to the claim as it is sent.
 
 use model::{
-    Daemon, Offering, PendingGroup, PodClass, PodKey, Pool, PoolName, Price, ResourceName, Revision, Snapshot,
+    BoundPods, Daemon, Offering, PendingPod, PodClass, PodKey, PodVolumes, Pool, PoolName, Price, Purpose,
+    ResourceName, Revision, Snapshot,
 };
 use model::{Text, TypeName};
 use planner::{PlaceConfig, place};
@@ -60,10 +61,11 @@ fn types() -> Vec<Arc<InstanceType>> {
 fn planned(requirements: Requirements) -> PlannedClaim {
     PlannedClaim {
         pool: PoolName::new("default"),
-        requirements,
-        types: vec![TypeName::new("m")],
+        requirements: Arc::new(requirements),
+        types: Arc::from([TypeName::new("m")]),
         requests: Resources::none().with(ResourceName::cpu(), 1500).with(ResourceName::memory(), 3 << 29),
         price: Price::ZERO,
+        min_values_relaxed: false,
         pods: vec![PodKey::new("shop", "web-1")],
     }
 }
@@ -216,19 +218,20 @@ fn an_integer_between_bounds_avoids_what_is_excluded() {
 #[test]
 fn labels_of_the_simulation_stay_out_of_claims() {
     let class = |requirements: Requirements| {
-        Arc::new(PodClass {
-            priority: 0,
-            requests: Resources::none().with(ResourceName::cpu(), 1000).with(ResourceName::pods(), 1),
-            alternatives: vec![requirements],
-            preferences: Vec::new(),
-            tolerations: Vec::new(),
-            unplanned_rules: BTreeSet::new(),
-        })
+        let requests = Resources::none().with(ResourceName::cpu(), 1000).with(ResourceName::pods(), 1);
+        Arc::new(PodClass { alternatives: vec![requirements], ..PodClass::plain(requests) })
     };
     let late = Requirements::none()
         .with(labels::REGISTERED, Requirement::is("true"))
         .with(labels::INITIALIZED, Requirement::is("true"));
-    let pods = vec![PodKey::new("shop", "web-1")];
+    let pod = PendingPod {
+        key: PodKey::new("shop", "web-1"),
+        created: 0,
+        class: class(Requirements::none()),
+        labels: Arc::default(),
+        volumes: Arc::new(PodVolumes::none()),
+        purpose: Purpose::Work,
+    };
     let snapshot = Snapshot {
         revision: Revision(1),
         vocabulary: Arc::new(Vocabulary::core()),
@@ -242,7 +245,9 @@ fn labels_of_the_simulation_stay_out_of_claims() {
             types: types().into(),
         })],
         places: Vec::new(),
-        pending: vec![PendingGroup { class: class(Requirements::none()), pods }],
+        pending: vec![pod],
+        bound: BoundPods::default(),
+        namespaces: Arc::default(),
         daemons: vec![Arc::new(Daemon { name: Text::from("system/late"), class: class(late) })],
     };
     let plan = place(&snapshot, &PlaceConfig::default());
@@ -254,6 +259,16 @@ fn labels_of_the_simulation_stay_out_of_claims() {
     let found: Value = serde_json::to_value(claim.metadata.labels).unwrap();
     for key in [labels::REGISTERED, labels::INITIALIZED, labels::HOSTNAME] {
         assert_eq!(found.get(key), None);
+    }
+}
+
+/// The claim says whether the pool's wish for variety had to be lowered.
+#[test]
+fn relaxed_min_values_are_annotated() {
+    for relaxed in [false, true] {
+        let plan = PlannedClaim { min_values_relaxed: relaxed, ..planned(Requirements::none()) };
+        let annotations = drafted(&plan).metadata.annotations.unwrap();
+        assert_eq!(annotations[labels::MIN_VALUES_RELAXED], relaxed.to_string());
     }
 }
 

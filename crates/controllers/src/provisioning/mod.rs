@@ -4,14 +4,14 @@ mod batch;
 mod claims;
 mod report;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::NodePool;
 use futures::future::join_all;
 use jiff::SignedDuration;
-use model::{ClaimName, PlaceId, PlannedClaim, PoolName};
+use model::{ClaimName, PlaceId, PlannedClaim, PodKey, PoolName, Purpose, Snapshot};
 use state::Object;
 use tokio::time::Instant;
 
@@ -38,7 +38,7 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     refresh_types(context).await;
     let now = context.now();
     let (snapshot, pools) = {
-        let cluster = context.cluster();
+        let mut cluster = context.cluster();
         let pools: BTreeMap<PoolName, Arc<NodePool>> =
             cluster.pools().map(|(name, pool)| (name.clone(), Arc::clone(pool))).collect();
         (cluster.snapshot(now), pools)
@@ -51,17 +51,39 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     let solve_started = Instant::now();
     let solved = context.solver.solve(Arc::clone(&snapshot), context.place_config).await;
     let plan = solved.ok_or(WorkError::Unsolved)?;
-    context.metrics.solved(solve_started.elapsed().as_secs_f64(), plan.price().dollars());
+    context.metrics.solved(solve_started.elapsed().as_secs_f64(), &plan);
     report::plan(&plan, snapshot.pools.is_empty(), closed, solve_started);
-    nominate(context, plan.nominations.iter().map(|nomination| nomination.place.clone()));
+    let real = RealPods::of(&snapshot);
+    let kept = plan.nominations.iter().filter(|nomination| real.is_any_of(&nomination.pods));
+    nominate(context, kept.map(|nomination| nomination.place.clone()));
     let creations = plan.claims.iter().enumerate().map(|(index, planned)| {
         let pool = pools.get(&planned.pool).cloned();
-        create(context, pool, planned, index, closed)
+        create(context, pool, planned, NewClaim { index, closed, awaits_pods: real.is_any_of(&planned.pods) })
     });
     let (created, failed) = split(join_all(creations).await);
-    report::events(context, &plan, &created);
+    report::events(context, &plan, &created, &real);
     context.notes().passes += 1;
     finish(failed)
+}
+
+/// Tells pods that wait from room that is only kept free.
+pub(crate) struct RealPods<'a> {
+    headroom: BTreeSet<&'a PodKey>,
+}
+
+impl<'a> RealPods<'a> {
+    fn of(snapshot: &'a Snapshot) -> Self {
+        let headroom = snapshot.pending.iter().filter(|pod| pod.purpose == Purpose::Headroom);
+        Self { headroom: headroom.map(|pod| &pod.key).collect() }
+    }
+
+    fn is_any_of(&self, pods: &[PodKey]) -> bool {
+        self.among(pods).next().is_some()
+    }
+
+    fn among<'b>(&'b self, pods: &'b [PodKey]) -> impl Iterator<Item = &'b PodKey> {
+        pods.iter().filter(|pod| !self.headroom.contains(pod))
+    }
 }
 
 /// As long as pods need a place they are planned again now and then: it renews the nominations that keep their nodes.
@@ -93,12 +115,21 @@ async fn refresh_types(context: &Context) {
     }
 }
 
+/// What is to be known about a claim that is about to be made.
+struct NewClaim {
+    /// Its number in the plan.
+    index: usize,
+    /// When the window of the pass closed.
+    closed: Instant,
+    /// Whether pods will come, rather than room be kept.
+    awaits_pods: bool,
+}
+
 async fn create(
     context: &Context,
     pool: Option<Arc<NodePool>>,
     planned: &PlannedClaim,
-    index: usize,
-    closed: Instant,
+    NewClaim { index, closed, awaits_pods }: NewClaim,
 ) -> Result<Option<CreatedClaim>, WriteError> {
     // The pool went away while the planner was thinking: its pods are planned anew.
     let Some(pool) = pool else { return Ok(None) };
@@ -108,9 +139,11 @@ async fn create(
     let claim = write::create_claim(context, &draft).await?;
     let name = ClaimName::new(claim.metadata.name.as_deref().unwrap_or_default());
     context.notes().fresh.insert(name.clone(), ());
-    nominate(context, [PlaceId::Claim(name.clone())]);
+    if awaits_pods {
+        nominate(context, [PlaceId::Claim(name.clone())]);
+    }
     context.learn(Object::Claim(claim));
-    context.metrics.claim_created(planned.pool.as_str());
+    context.metrics.claim_created(planned.pool.as_str(), planned.min_values_relaxed);
     if index == 0 {
         let waited = closed.elapsed();
         context.metrics.first_claim_after(waited.as_secs_f64());

@@ -1,10 +1,13 @@
 //! Telling people what was planned: logs, events, gauges.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use api::lower::{PodFacts, PodFault};
 use model::{ClaimName, Plan, PlannedClaim, PodKey, Unplaced};
 use tokio::time::Instant;
 
-use super::CreatedClaim;
+use super::{CreatedClaim, RealPods};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
 
@@ -33,7 +36,10 @@ pub(super) fn plan(plan: &Plan, no_pools: bool, closed: Instant, solve_started: 
         tracing::info!("no dynamic nodepools found");
     }
     if !plan.claims.is_empty() {
-        tracing::info!(nodeclaims = plan.claims.len(), pods = planned, price = %plan.price(), "computed new nodeclaim(s) to fit pod(s)");
+        tracing::info!(
+            nodeclaims = plan.claims.len(), pods = planned, price = %plan.price(), bound = %plan.bound, gap = plan.gap(),
+            "computed new nodeclaim(s) to fit pod(s)"
+        );
     }
     if nominated > 0 {
         tracing::info!(nodes = plan.nominations.len(), pods = nominated, "computed unready node(s) will fit pod(s)");
@@ -52,12 +58,12 @@ pub(super) fn created(name: &ClaimName, planned: &PlannedClaim) {
 }
 
 /// Events for pods and pools, and the gauges of pods without a place.
-pub(super) fn events(context: &Context, plan: &Plan, created: &[CreatedClaim]) {
+pub(super) fn events(context: &Context, plan: &Plan, created: &[CreatedClaim], real: &RealPods<'_>) {
     let on_claims = created.iter().flat_map(|claim| {
-        claim.planned.pods.iter().map(|pod| (pod, format!("Pod should schedule on: nodeclaim/{}", claim.name)))
+        real.among(&claim.planned.pods).map(|pod| (pod, format!("Pod should schedule on: nodeclaim/{}", claim.name)))
     });
     let on_places = plan.nominations.iter().flat_map(|nomination| {
-        nomination.pods.iter().map(|pod| (pod, format!("Pod should schedule on: {}", nomination.place)))
+        real.among(&nomination.pods).map(|pod| (pod, format!("Pod should schedule on: {}", nomination.place)))
     });
     for (pod, message) in on_claims.chain(on_places).take(NOMINATED_EVENTS_MAX) {
         notify(context, pod, |facts| Notice {
@@ -68,15 +74,15 @@ pub(super) fn events(context: &Context, plan: &Plan, created: &[CreatedClaim]) {
             quiet: QUIET,
         });
     }
-    for unplaced in &plan.unplaced {
-        let message = format!("Failed to schedule pod, {}", reasons(unplaced));
-        tracing::error!(
-            pods = unplaced.pods.len(),
-            first = unplaced.pods.first().map(ToString::to_string),
-            error = reasons(unplaced),
-            "could not schedule pod"
-        );
-        for pod in &unplaced.pods {
+    let mut unschedulable = 0;
+    for unplaced in plan.unplaced.iter().filter(|unplaced| !is_deferred(unplaced)) {
+        let pods: Vec<&PodKey> = real.among(&unplaced.pods).collect();
+        let Some(first) = pods.first() else { continue };
+        unschedulable += pods.len();
+        let error = reasons(unplaced);
+        tracing::error!(pods = pods.len(), %first, error, "could not schedule pod");
+        let message = format!("Failed to schedule pod, {error}");
+        for pod in pods {
             notify(context, pod, |facts| failure(facts, message.clone()));
         }
     }
@@ -93,7 +99,13 @@ pub(super) fn events(context: &Context, plan: &Plan, created: &[CreatedClaim]) {
         context.recorder.publish(context.now(), notice);
     }
     let ignored = ignored(context);
-    context.metrics.pods_unplaced(plan.unplaced.iter().map(|unplaced| unplaced.pods.len()).sum(), ignored);
+    context.metrics.pods_unplaced(unschedulable, ignored);
+}
+
+/// Pods that only have to wait for the next pass: no news, and no reason for an alert.
+fn is_deferred(unplaced: &Unplaced) -> bool {
+    let refusals = &unplaced.refusals;
+    !refusals.is_empty() && refusals.iter().all(|refusal| refusal.refusal.is_deferral())
 }
 
 fn reasons(unplaced: &Unplaced) -> String {
@@ -105,12 +117,16 @@ fn reasons(unplaced: &Unplaced) -> String {
 
 /// Tells about pods that cannot be planned at all; answers how many there are.
 pub(super) fn ignored(context: &Context) -> usize {
-    let faulty: Vec<_> = context.cluster().waiting().filter(|pod| !pod.faults.is_empty()).cloned().collect();
-    for pod in &faulty {
-        if pod.faults.contains(&PodFault::KeepsAway) {
+    let faulty: Vec<(Arc<PodFacts>, BTreeSet<PodFault>)> = {
+        let cluster = context.cluster();
+        let told = cluster.waiting().map(|pod| (Arc::clone(pod), cluster.faults_of(pod)));
+        told.filter(|(_, faults)| !faults.is_empty()).collect()
+    };
+    for (pod, faults) in &faulty {
+        if faults.contains(&PodFault::KeepsAway) {
             continue;
         }
-        let texts: Vec<String> = pod.faults.iter().map(ToString::to_string).collect();
+        let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
         let message = format!("Failed to schedule pod, {}", texts.join("; "));
         context.recorder.publish(context.now(), failure(pod, message));
     }
@@ -126,5 +142,41 @@ fn notify(context: &Context, pod: &PodKey, notice: impl FnOnce(&PodFacts) -> Not
     let facts = context.cluster().pod(pod).cloned();
     if let Some(facts) = facts {
         context.recorder.publish(context.now(), notice(&facts));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{PodClass, PoolName, PoolRefusal, Refusal, Resources, Taint};
+
+    use super::*;
+
+    fn unplaced(refusals: Vec<Refusal>) -> Unplaced {
+        let pool = |refusal| PoolRefusal { pool: PoolName::new("default"), refusal };
+        let class = Arc::new(PodClass::plain(Resources::none()));
+        Unplaced { class, pods: Vec::new(), refusals: refusals.into_iter().map(pool).collect(), places: Vec::new() }
+    }
+
+    /// Nobody is told of pods that only wait for the next pass, unless a pool says otherwise.
+    #[test]
+    fn deferrals_are_no_news() {
+        let tainted = || Refusal::Untolerated { taint: Taint::new("gpu", "", model::Effect::NoSchedule) };
+        let table = [
+            (vec![], false),
+            (vec![Refusal::ReservationsTaken], true),
+            (vec![Refusal::ReservationsFull, Refusal::NotReached], true),
+            (vec![Refusal::ReservationsTaken, tainted()], false),
+        ];
+        for (refusals, deferred) in table {
+            assert_eq!(is_deferred(&unplaced(refusals.clone())), deferred, "{refusals:?}");
+        }
+    }
+
+    /// One reason per pool.
+    #[test]
+    fn reasons_name_every_pool() {
+        assert_eq!(reasons(&unplaced(vec![])), "no dynamic nodepools found");
+        let both = unplaced(vec![Refusal::ReservationsFull, Refusal::NotReached]);
+        assert_eq!(reasons(&both).matches("nodepool \"default\": ").count(), 2);
     }
 }

@@ -16,9 +16,9 @@ fn limits_hold_for_the_largest_listed_type() {
          pod  api cpu=1900m select=zone=a
          pod  job cpu=1800m select=capacity=on-demand",
         expect![[r#"
+            default m.large a $0.1: job
             default m.large a $0.1: web
-            default m.large a $0.1: api
-            default m.large a $0.1: job"#]],
+            default m.large a $0.1: api"#]],
     );
     check(
         "type m.large   cpu=2 mem=8Gi  a:0.10
@@ -28,8 +28,8 @@ fn limits_hold_for_the_largest_listed_type() {
          pod  web cpu=2
          pod  api cpu=1900m",
         expect![[r#"
-            default m.large|m.xlarge a $0.1: web
-            default m.large a $0.1: api"#]],
+            default m.large|m.xlarge a $0.1: api
+            default m.large a $0.1: web"#]],
     );
     check(
         "type g.large cpu=2 mem=8Gi gpu=1 a:0.50
@@ -104,7 +104,7 @@ fn claims_grow_for_pods_that_limits_leave_out() {
          pod  early cpu=2
          pod  late*10 cpu=1",
         expect![[r#"
-            soft m.2xlarge a $1: early late-8 late-9
-            soft m.2xlarge a $1: late-0 late-1 late-2 late-3 late-4 late-5 late-6 late-7"#]],
+            soft m.2xlarge a $1: early late-0 late-1 late-2 late-3 late-4 late-5
+            soft m.2xlarge a $1: late-6 late-7 late-8 late-9"#]],
     );
 }

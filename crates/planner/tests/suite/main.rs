@@ -1,9 +1,19 @@
 //! What the planner promises, through its public interface only.
 
 #[cfg(test)]
+mod brute;
+#[cfg(test)]
+mod chance;
+#[cfg(test)]
 mod checker;
 #[cfg(test)]
 mod daemons;
+#[cfg(test)]
+mod exhaustive;
+#[cfg(test)]
+#[allow(dead_code, reason = "other tests use other parts of the language")]
+#[path = "../language/mod.rs"]
+mod language;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
@@ -11,4 +21,8 @@ mod placement;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod room;
+#[cfg(test)]
 mod scenario;
+#[cfg(test)]
+mod topology;

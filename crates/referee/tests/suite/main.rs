@@ -6,8 +6,12 @@ mod language;
 mod messages;
 mod neighbours;
 mod nodes;
+mod plans;
 mod recorded;
 mod room;
+#[allow(dead_code, reason = "other tests use other parts of the language")]
+#[path = "../../../planner/tests/language/mod.rs"]
+mod scenario;
 mod spread;
 
 use expect_test::Expect;

@@ -1,6 +1,7 @@
 //! Who is woken, and which news are none.
 
 use expect_test::expect;
+use state::Kind;
 
 use crate::script::{KINDS, Script, check};
 
@@ -212,12 +213,13 @@ fn a_list_forgets_what_is_missing() {
 #[test]
 fn the_state_is_complete_when_every_kind_was_listed() {
     let mut script = Script::new();
-    for (kind, _) in KINDS {
+    for kind in Kind::ALWAYS {
+        let (word, _) = KINDS.into_iter().find(|(_, own)| *own == kind).unwrap();
         script.step("? complete");
-        script.step(&format!("listed {kind}"));
+        script.step(&format!("listed {word}"));
     }
     script.step("? complete");
-    assert_eq!(script.answers, format!("{}true\n", "false\n".repeat(KINDS.len())));
+    assert_eq!(script.answers, format!("{}true\n", "false\n".repeat(Kind::ALWAYS.len())));
 }
 
 /// Pods that were planned for a place keep it from being taken away, for a while, and for its next stage too.

@@ -110,3 +110,11 @@ fn classes_live_as_long_as_their_pods() {
     script.step("pod b cpu=4");
     assert!(class_of(&script, "a").ptr_eq(&class_of(&script, "b")));
 }
+
+/// Replicas share their labels too.
+#[test]
+fn equal_pods_share_their_labels() {
+    let mut script = Script::run("pod a label=app=web\npod b label=app=web\npod other label=app=db");
+    let labels: Vec<_> = script.snapshot().pending.into_iter().map(|pod| pod.labels).collect();
+    assert!(Arc::ptr_eq(&labels[0], &labels[1]) && labels[1] != labels[2]);
+}

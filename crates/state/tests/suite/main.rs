@@ -1,7 +1,13 @@
 //! What goes into the state and what comes out, as text.
 
 #[cfg(test)]
+mod bound;
+#[cfg(test)]
 mod changes;
+#[cfg(test)]
+mod daemons;
+#[cfg(test)]
+mod default_spread;
 #[cfg(test)]
 mod demand;
 #[cfg(test)]
@@ -14,3 +20,5 @@ mod pools;
 mod properties;
 #[cfg(test)]
 mod script;
+#[cfg(test)]
+mod volumes;

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use api::lower::{BudgetFacts, NodeClassFacts, NodeClassReadiness, NodeFacts, PodFacts, daemon};
+use api::lower::{
+    BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts, NodeClassFacts,
+    NodeClassReadiness, NodeFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
+};
 use jiff::Timestamp;
-use model::{InstanceType, PoolName, Requirement, Requirements, Resources, TypeName, Vocabulary, labels};
+use model::{AttachLimits, InstanceType, PoolName, Requirement, Requirements, Resources, TypeName, Vocabulary, labels};
 use serde_json::{Map, Value, json};
 use state::{Key, Object};
 
@@ -106,11 +109,22 @@ pub(crate) fn object(kind: &str, name: &str, words: &Words<'_>, uid: &str, versi
         "daemon" => {
             words.expect(&["cpu", "mem", "gpu"]);
             let template = json!({"spec": {"containers": containers(words)}});
-            let set = json!({"metadata": {"namespace": "system", "name": name},
+            let set = json!({"metadata": {"namespace": "shop", "name": name},
                 "spec": {"selector": {}, "template": template}});
-            Object::Daemon(Arc::new(daemon(&serde_json::from_value(set).unwrap(), &Vocabulary::core()).unwrap()))
+            let set = serde_json::from_value(set).unwrap();
+            Object::Daemon(Arc::new(DaemonFacts::lower(&set, &Vocabulary::core()).unwrap()))
         }
         "budget" => Object::Budget(Arc::new(budget(name, words))),
+        "pvc" => Object::VolumeClaim(Arc::new(volume_claim(base, words))),
+        "pv" => Object::Volume(Arc::new(volume(base, words))),
+        "storageclass" => Object::StorageClass(Arc::new(storage_class(base, words))),
+        "csinode" => Object::CsiNode(Arc::new(csi_node(base, words))),
+        "namespace" => {
+            words.expect(&["label"]);
+            let namespace = json!({"metadata": with(base, json!({"labels": words.labels("label")}))});
+            Object::Namespace(NamespaceFacts::lower(&serde_json::from_value(namespace).unwrap()).unwrap())
+        }
+        _ if grouping_kind(kind).is_some() => Object::Grouping(Arc::new(grouping(kind, base, words))),
         _ => panic!("unknown kind in `{}`", words.line),
     }
 }
@@ -123,19 +137,109 @@ pub(crate) fn key(kind: &str, name: &str) -> Key {
         "claim" => Key::Claim(model::ClaimName::new(name)),
         "pool" => Key::Pool(PoolName::new(name)),
         "class" => Key::NodeClass(KIND.to_owned(), name.to_owned()),
-        "daemon" => Key::Daemon(format!("system/{name}").into()),
+        "daemon" => Key::Daemon(format!("shop/{name}").into()),
         "budget" => Key::Budget("shop".to_owned(), name.to_owned()),
+        "pvc" => Key::VolumeClaim("shop".into(), name.into()),
+        "pv" => Key::Volume(name.into()),
+        "storageclass" => Key::StorageClass(name.into()),
+        "csinode" => Key::CsiNode(model::NodeName::new(name)),
+        "namespace" => Key::Namespace(name.into()),
+        _ if grouping_kind(kind).is_some() => Key::Grouping(grouping_kind(kind).unwrap(), "shop".into(), name.into()),
         _ => panic!("unknown kind `{kind}`"),
     }
 }
 
 /// A type that is sold to every pool.
 pub(crate) fn instance_type(name: &str, words: &Words<'_>) -> Arc<InstanceType> {
-    words.expect(&["cpu", "mem", "gpu"]);
+    words.expect(&["cpu", "mem", "gpu", "attach"]);
     let capacity: std::collections::BTreeMap<String, _> = serde_json::from_value(words.amounts("").into()).unwrap();
     let requirements = Requirements::none().with(labels::INSTANCE_TYPE, Requirement::is(name));
     let capacity = api::lower::resources(&capacity);
+    let limit = |text: &str| {
+        let (driver, count) = text.split_once(':').unwrap();
+        (model::Text::from(driver), count.parse().unwrap())
+    };
+    let limits: AttachLimits = words.all("attach").into_iter().map(limit).collect();
     InstanceType::new(TypeName::new(name), requirements, capacity, Resources::none(), Vec::new())
+        .with_attach_limits(limits)
+}
+
+fn grouping_kind(kind: &str) -> Option<GroupingKind> {
+    match kind {
+        "service" => Some(GroupingKind::Service),
+        "replicationcontroller" => Some(GroupingKind::ReplicationController),
+        "replicaset" => Some(GroupingKind::ReplicaSet),
+        "statefulset" => Some(GroupingKind::StatefulSet),
+        _ => None,
+    }
+}
+
+fn grouping(kind: &str, base: Value, words: &Words<'_>) -> GroupingFacts {
+    words.expect(&["select", "none"]);
+    let metadata = with(base, json!({"namespace": "shop"}));
+    let equal = if words.has("none") { Value::Null } else { words.labels("select").into() };
+    let plain = json!({"metadata": metadata, "spec": {"selector": equal}});
+    let labelled = json!({"metadata": metadata, "spec": {"selector": {"matchLabels": equal}, "serviceName": "s",
+        "template": {}}});
+    let lowered = match kind {
+        "service" => GroupingFacts::service(&serde_json::from_value(plain).unwrap()),
+        "replicationcontroller" => GroupingFacts::replication_controller(&serde_json::from_value(plain).unwrap()),
+        "replicaset" => GroupingFacts::replica_set(&serde_json::from_value(labelled).unwrap()),
+        _ => GroupingFacts::stateful_set(&serde_json::from_value(labelled).unwrap()),
+    };
+    lowered.unwrap()
+}
+
+fn volume_claim(base: Value, words: &Words<'_>) -> VolumeClaimFacts {
+    words.expect(&["volume", "class", "bound", "lost", "going"]);
+    let bound = words.has("bound").then(|| json!({"pv.kubernetes.io/bind-completed": "yes"}));
+    let claim = json!({
+        "metadata": with(base, json!({"namespace": "shop", "annotations": bound})),
+        "spec": {"volumeName": words.get("volume"), "storageClassName": words.get("class")},
+        "status": {"phase": if words.has("lost") { "Lost" } else { "Pending" }},
+    });
+    VolumeClaimFacts::lower(&serde_json::from_value(claim).unwrap()).unwrap()
+}
+
+fn volume(base: Value, words: &Words<'_>) -> VolumeFacts {
+    words.expect(&["zone", "host", "driver", "local", "going"]);
+    let term =
+        |key: &str, value: &str| json!({"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]});
+    let zones = words.all("zone").into_iter().map(|zone| term(labels::ZONE, zone));
+    let hosts = words.all("host").into_iter().map(|host| term(labels::HOSTNAME, host));
+    let terms: Vec<Value> = zones.chain(hosts).collect();
+    let affinity = (!terms.is_empty()).then(|| json!({"required": {"nodeSelectorTerms": terms}}));
+    let volume = json!({"metadata": base, "spec": {
+        "nodeAffinity": affinity,
+        "csi": words.get("driver").map(|driver| json!({"driver": driver, "volumeHandle": "h"})),
+        "local": words.has("local").then(|| json!({"path": "/data"})),
+    }});
+    VolumeFacts::lower(&serde_json::from_value(volume).unwrap()).unwrap()
+}
+
+fn storage_class(base: Value, words: &Words<'_>) -> StorageClassFacts {
+    words.expect(&["driver", "zone", "key", "immediate"]);
+    let term = |key: &str, value: &str| json!({"matchLabelExpressions": [{"key": key, "values": [value]}]});
+    let zones = words.all("zone").into_iter().map(|zone| term(labels::ZONE, zone));
+    let others = words.all("key").into_iter().map(|key| term(key, "x"));
+    let class = json!({
+        "metadata": base,
+        "provisioner": words.get("driver").unwrap_or("none"),
+        "volumeBindingMode": if words.has("immediate") { "Immediate" } else { "WaitForFirstConsumer" },
+        "allowedTopologies": zones.chain(others).collect::<Vec<_>>(),
+    });
+    StorageClassFacts::lower(&serde_json::from_value(class).unwrap()).unwrap()
+}
+
+fn csi_node(base: Value, words: &Words<'_>) -> CsiNodeFacts {
+    words.expect(&["limit"]);
+    let driver = |text: &str| {
+        let (name, count) = text.split_once(':').unwrap_or((text, ""));
+        json!({"name": name, "nodeID": "n", "allocatable": {"count": count.parse::<i32>().ok()}})
+    };
+    let drivers: Vec<Value> = words.all("limit").into_iter().map(driver).collect();
+    let node = json!({"metadata": base, "spec": {"drivers": drivers}});
+    CsiNodeFacts::lower(&serde_json::from_value(node).unwrap()).unwrap()
 }
 
 const KIND: &str = "KWOKNodeClass";
@@ -147,18 +251,45 @@ fn with(mut base: Value, fields: Value) -> Value {
 }
 
 fn containers(words: &Words<'_>) -> Value {
-    json!([{"name": "c", "resources": {"requests": words.amounts("")}}])
+    let port = |port: &str| json!({"containerPort": 1, "hostPort": port.parse::<u16>().unwrap()});
+    let ports: Vec<Value> = words.all("port").into_iter().map(port).collect();
+    json!([{"name": "c", "resources": {"requests": words.amounts("")}, "ports": ports}])
+}
+
+fn volumes(words: &Words<'_>) -> Vec<Value> {
+    let claimed = |name: &str| json!({"name": name, "persistentVolumeClaim": {"claimName": name}});
+    let ephemeral = |name: &str| json!({"name": name, "ephemeral": {}});
+    let claims = words.all("volume").into_iter().map(claimed);
+    claims.chain(words.all("ephemeral").into_iter().map(ephemeral)).collect()
+}
+
+fn apart(words: &Words<'_>) -> Value {
+    let term = |app: &str| json!({"topologyKey": labels::ZONE, "labelSelector": {"matchLabels": {"app": app}}});
+    let terms: Vec<Value> = words.all("apart").into_iter().map(term).collect();
+    json!({"requiredDuringSchedulingIgnoredDuringExecution": terms})
+}
+
+fn spread(words: &Words<'_>) -> Vec<Value> {
+    let constraint =
+        |key: &str| json!({"maxSkew": 1, "topologyKey": full_key(key), "whenUnsatisfiable": "DoNotSchedule"});
+    words.all("spread").into_iter().map(constraint).collect()
 }
 
 fn pod(base: Value, words: &Words<'_>) -> PodFacts {
     let known =
         ["cpu", "mem", "gpu", "on", "owner", "label", "select", "protect", "born", "going", "done", "ready", "new"];
-    words.expect(&known);
+    words.expect(&[&known[..], &["by", "port", "volume", "ephemeral", "apart", "spread"]].concat());
     let born = Timestamp::from_second(words.get("born").map_or(0, |seconds| seconds.parse().unwrap())).unwrap();
     let owner = |kind: &str| json!([{"apiVersion": if kind == "Node" { "v1" } else { "apps/v1" }, "kind": kind, "name": "o", "uid": "o"}]);
+    let made_by = |text: &str| {
+        let (kind, name) = text.split_once('/').unwrap();
+        let version = if kind == "ReplicationController" { "v1" } else { "apps/v1" };
+        json!([{"apiVersion": version, "kind": kind, "name": name, "uid": name, "controller": true}])
+    };
+    let owners = words.get("owner").map(owner).or_else(|| words.get("by").map(made_by));
     let protect = words.get("protect").map(|value| json!({"karpenter.sh/do-not-disrupt": value}));
     let metadata = json!({"namespace": "shop", "creationTimestamp": born.to_string(), "labels": words.labels("label"),
-        "annotations": protect, "ownerReferences": words.get("owner").map(owner)});
+        "annotations": protect, "ownerReferences": owners});
     let mut conditions = Vec::new();
     if !words.has("new") && words.get("on").is_none() {
         conditions.push(json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}));
@@ -169,7 +300,9 @@ fn pod(base: Value, words: &Words<'_>) -> PodFacts {
     let phase = if words.has("done") { "Succeeded" } else { "Running" };
     let pod = json!({
         "metadata": with(base, metadata),
-        "spec": {"nodeName": words.get("on"), "nodeSelector": words.labels("select"), "containers": containers(words)},
+        "spec": {"nodeName": words.get("on"), "nodeSelector": words.labels("select"), "containers": containers(words),
+            "volumes": volumes(words), "affinity": {"podAntiAffinity": apart(words)},
+            "topologySpreadConstraints": spread(words)},
         "status": {"phase": phase, "conditions": conditions, "startTime": "1970-01-01T00:00:00Z"},
     });
     PodFacts::lower(&serde_json::from_value(pod).unwrap(), &Vocabulary::core()).unwrap()

@@ -33,7 +33,8 @@ fn change(
 
 fn changes() -> impl Strategy<Value = Vec<Change>> {
     let places = &["", "", "on=node0", "on=node1", "on=node2"];
-    let owners = &["", "", "owner=DaemonSet", "owner=StatefulSet"];
+    let owners =
+        &["", "", "owner=DaemonSet", "owner=StatefulSet", "by=DaemonSet/daemon0 born=1", "by=ReplicaSet/replicaset0"];
     let pod = change(
         "pod",
         6,
@@ -45,6 +46,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
             &["", "", "done"],
             &["", "label=app=web"],
             &["", "select=zone=a", "protect=true"],
+            &["", "", "volume=pvc0", "volume=pvc0 volume=pvc1", "port=80", "apart=web", "spread=zone"],
         ],
     );
     let labels = &["", "label=registered=true", "label=registered=true label=initialized=true label=zone=a"];
@@ -57,7 +59,24 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     let daemon = change("daemon", 2, &[AMOUNTS]);
     let budget = change("budget", 2, &[&["select=app=web"], &["max=0", "max=1"]]);
     let class = change("class", 2, &[&[""]]);
-    vec(prop_oneof![4 => pod, 3 => node, 3 => claim, 1 => pool, 1 => daemon, 1 => budget, 1 => class], 0..60)
+    let claims =
+        change("pvc", 2, &[&["", "volume=pv0", "volume=pv1"], &["", "class=storageclass0"], &["", "bound"], GOING]);
+    let volume = change("pv", 2, &[&["", "zone=a", "zone=a zone=b"], &["", "driver=ebs"], GOING]);
+    let storage = change("storageclass", 1, &[&["driver=ebs", "driver=nfs"], &["", "zone=b"], &["", "immediate"]]);
+    let limits = change("csinode", 3, &[&["limit=ebs:2", "limit=ebs", ""]]);
+    let limits = limits.prop_map(|(object, line)| {
+        (
+            object.replace("csinode csinode", "csinode node"),
+            line.map(|line| line.replace("csinode csinode", "csinode node")),
+        )
+    });
+    let space = change("namespace", 2, &[&["", "label=team=web"]]);
+    let service = change("service", 2, &[&["select=app=web", "none"]]);
+    let replicas = change("replicaset", 1, &[&["select=app=web", "select=hash=1"]]);
+    let workloads = prop_oneof![4 => pod, 1 => daemon, 1 => budget, 1 => space, 1 => service, 1 => replicas];
+    let machines = prop_oneof![3 => node, 3 => claim, 1 => pool, 1 => class];
+    let storage = prop_oneof![claims, volume, storage, limits];
+    vec(prop_oneof![6 => workloads, 6 => machines, 2 => storage], 0..60)
 }
 
 /// Everything that anybody can ask.
@@ -77,7 +96,8 @@ fn answers(script: &mut Script) -> String {
 }
 
 fn started() -> Script {
-    Script::run("type m cpu=4 mem=8Gi\ntype g cpu=2 gpu=1")
+    let defaults = "{podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}";
+    Script::run(&format!("defaults {defaults}\ntype m cpu=4 mem=8Gi attach=ebs:3\ntype g cpu=2 gpu=1"))
 }
 
 fn apply(script: &mut Script, change: &Change) {
@@ -104,7 +124,11 @@ proptest! {
     #[test]
     fn the_way_does_not_matter(changes in changes()) {
         let mut lived = started();
-        changes.iter().for_each(|change| apply(&mut lived, change));
+        for change in &changes {
+            apply(&mut lived, change);
+            // What is remembered from one snapshot to the next must not show.
+            lived.snapshot();
+        }
         let mut told = started();
         survivors(&changes).values().for_each(|line| told.step(line));
         assert_eq!(answers(&mut lived), answers(&mut told));

@@ -8,15 +8,22 @@
 //! claim   c1 pool=default provider=i-1 cpu=4 capacity.cpu=5  (launched) label= taint= startup= going
 //! node    n1 provider=i-1 cpu=4 label=initialized=true taint=gpu:NoSchedule going
 //! pod     web cpu=1 on=n1 owner=StatefulSet label=app=web select=zone=a protect=true born=5 ready done going new
-//! daemon  logs cpu=1
+//! daemon  logs cpu=1                                         (its pods say by=DaemonSet/logs)
 //! budget  b select=app=web max=0 spares-unready
+//! pvc     data volume=v1 class=fast bound lost going         (pods say volume=data, or ephemeral=data)
+//! pv      v1 zone=a host=n1 driver=ebs local going
+//! storageclass fast driver=ebs zone=a key=rack immediate
+//! csinode n1 limit=ebs:25 limit=nfs
+//! service web select=app=web                                 (also replicaset, statefulset, replicationcontroller)
+//! defaults {..}                                              (the scheduler's configuration; comes first)
 //! late    2 node n1 ...                                      (version 2 of what is known, whatever came since)
 //! ghost   node n1 ...                                        (the incarnation before the present one)
 //! gone    pod web
 //! listed  pod web db                                         (a full list of a kind: what is not in it is gone)
 //! nominate node/n1 20                                        (until second 20)
 //! at      15                                                 (the clock)
-//! ? wakes | places | pending | pools | tracked | capacity default | nominated c1 n1 | complete
+//! ? wakes | places | pending | bound | faults | daemons | pools | tracked | capacity default | nominated c1 n1
+//! ? complete
 //! ```
 //!
 //! Short keys stand for long labels: `zone`, `type`, `registered`, `initialized`, `hostname`; and for the taints
@@ -26,9 +33,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
+use api::lower::{GroupingKind, UnsupportedVolumes};
+use api::scheduler_config::DefaultSpread;
 use expect_test::Expect;
 use jiff::Timestamp;
-use model::{ClaimName, InstanceType, NodeName, Place, PlaceId, PoolName, Resources, Snapshot, Vocabulary};
+use model::{
+    ClaimName, InstanceType, NodeName, PendingPod, Place, PlaceId, PodClass, PodVolumes, PoolName, Resources, Snapshot,
+    SpreadConstraint, Vocabulary,
+};
 use state::{Cluster, Key, Kind, ManagedKind, Tracked, Wake};
 
 use crate::objects::{Words, instance_type, key, object};
@@ -55,9 +67,8 @@ pub(crate) struct Script {
 impl Script {
     /// A cluster that nothing was told about.
     pub(crate) fn new() -> Self {
-        let managed = ManagedKind { group: "karpenter.kwok.sh".to_owned(), kind: "KWOKNodeClass".to_owned() };
         Self {
-            cluster: Cluster::new(Arc::new(Vocabulary::core()), managed),
+            cluster: empty(),
             answers: String::new(),
             types: Vec::new(),
             now: Timestamp::UNIX_EPOCH,
@@ -84,6 +95,10 @@ impl Script {
             ["at", seconds] => self.now = second(seconds),
             ["nominate", place, until] => self.cluster.nominate(place_id(place), second(until)),
             ["type", name, ..] => self.types.push(instance_type(name, &Words { line, words: words[2..].to_vec() })),
+            ["defaults", ..] => {
+                let defaults = DefaultSpread::parse(line.strip_prefix("defaults").unwrap()).unwrap();
+                self.cluster = empty().with_default_spread(defaults);
+            }
             ["gone", kind, name] => self.wakes = self.remove(&key(kind, name)),
             ["listed", kind, ..] => self.list(kind, &words[2..]),
             ["late", version, ..] => self.apply(line, &words[2..], version.parse().unwrap(), 0),
@@ -122,8 +137,16 @@ impl Script {
     }
 
     /// The snapshot as of now; which revision it is does not matter.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&mut self) -> Snapshot {
         Snapshot { revision: model::Revision(0), ..Snapshot::clone(&self.cluster.snapshot(self.now)) }
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let faults = |pod: &Arc<api::lower::PodFacts>| {
+            let texts: Vec<String> = self.cluster.faults_of(pod).iter().map(ToString::to_string).collect();
+            (!texts.is_empty()).then(|| format!("{}: {}", pod.key.name, texts.join("; ")))
+        };
+        self.cluster.waiting().filter_map(faults).collect()
     }
 
     fn answer(&mut self, question: &[&str]) {
@@ -133,7 +156,14 @@ impl Script {
                 vec![wakes.into_iter().collect::<Vec<_>>().join(", ")]
             }
             ["places"] => self.snapshot().places.iter().map(|found| place(found)).collect(),
-            ["pending"] => self.snapshot().pending.iter().map(group).collect(),
+            ["pending"] => groups(&self.snapshot().pending),
+            ["bound"] => self.snapshot().bound.iter().map(bound).collect(),
+            ["faults"] => self.faults(),
+            ["daemons"] => {
+                let one =
+                    |daemon: &Arc<model::Daemon>| format!("{}{}", daemon.name, named("asks", &daemon.class.requests));
+                self.snapshot().daemons.iter().map(one).collect()
+            }
             ["pools"] => self.snapshot().pools.iter().map(|found| pool(found)).collect(),
             ["tracked"] => self.cluster.tracked().map(|found| tracked(&found)).collect(),
             ["capacity", name] => {
@@ -151,6 +181,14 @@ impl Script {
         lines.retain(|line| !line.is_empty());
         writeln!(self.answers, "{}", told(&lines.join("\n"))).unwrap();
     }
+}
+
+/// A cluster that serves neither a driver called `odd` nor racks.
+fn empty() -> Cluster {
+    let managed = ManagedKind { group: "karpenter.kwok.sh".to_owned(), kind: "KWOKNodeClass".to_owned() };
+    let (drivers, topology_keys) = (BTreeSet::from(["odd".into()]), BTreeSet::from(["rack".into()]));
+    Cluster::new(Arc::new(Vocabulary::core()), managed)
+        .with_unsupported_volumes(UnsupportedVolumes { drivers, topology_keys })
 }
 
 fn told(answer: &impl ToString) -> String {
@@ -195,14 +233,65 @@ fn place(place: &Place) -> String {
         named("has", &place.allocatable),
         named("used", &place.used),
         named("daemons", &place.used_by_daemons),
+        named("ports", place.host_ports.iter().map(|port| port.port.to_string()).collect::<Vec<_>>().join(" ")),
+        named("attached", attached(&place.attached)),
+        named(
+            "attaches",
+            place.attach_limits.iter().map(|(driver, limit)| format!("{driver}:{limit}")).collect::<Vec<_>>().join(" "),
+        ),
     ]
     .concat()
 }
 
-fn group(group: &model::PendingGroup) -> String {
-    let names: Vec<&str> = group.pods.iter().map(|pod| &*pod.name).collect();
-    let requirements = group.class.alternatives.first().map(ToString::to_string).unwrap_or_default();
-    format!("{}:{}{}", names.join(" "), named("asks", &group.class.requests), named("labels", requirements))
+/// Equal pods in one line, the oldest first.
+fn groups(pending: &[PendingPod]) -> Vec<String> {
+    let mut groups: BTreeMap<(&PodClass, &PodVolumes), Vec<&PendingPod>> = BTreeMap::new();
+    for pod in pending {
+        groups.entry((&pod.class, &pod.volumes)).or_default().push(pod);
+    }
+    let line = |((class, volumes), mut pods): ((&PodClass, &PodVolumes), Vec<&PendingPod>)| {
+        pods.sort_by_key(|pod| (pod.created, pod.key.clone()));
+        let names: Vec<&str> = pods.iter().map(|pod| &*pod.key.name).collect();
+        let requirements = class.alternatives.first().map(ToString::to_string).unwrap_or_default();
+        let reach: Vec<String> = volumes.alternatives.iter().map(all_labels).collect();
+        [
+            format!("{}:", names.join(" ")),
+            named("asks", &class.requests),
+            named("labels", requirements),
+            named("spread", class.spread.iter().map(constraint).collect::<Vec<_>>().join("; ")),
+            named("soft", class.soft_spread.iter().map(constraint).collect::<Vec<_>>().join("; ")),
+            named("volumes", reach.join(" | ")),
+            named("attaches", attached(&volumes.attachments)),
+        ]
+        .concat()
+    };
+    groups.into_iter().map(line).collect()
+}
+
+/// Requirements with those on host names, which people are spared elsewhere.
+fn all_labels(requirements: &model::Requirements) -> String {
+    requirements.iter().map(|(key, one)| format!("{key} {one}")).collect::<Vec<_>>().join(", ")
+}
+
+fn constraint(constraint: &SpreadConstraint) -> String {
+    let selected = match &constraint.selector {
+        model::Selector::Nothing => "nothing".to_owned(),
+        model::Selector::All(all) => {
+            all.iter().map(|one| format!("{}={}", one.key, one.values.join("|"))).collect::<Vec<_>>().join(" ")
+        }
+    };
+    format!("{} of {selected}", constraint.topology_key)
+}
+
+fn attached(attachments: &BTreeSet<model::Attachment>) -> String {
+    attachments.iter().map(|one| format!("{} {}", one.driver, one.handle)).collect::<Vec<_>>().join(", ")
+}
+
+fn bound((kind, counts): (&Arc<model::BoundKind>, &BTreeMap<NodeName, u32>)) -> String {
+    let labels: Vec<String> = kind.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let counts: Vec<String> = counts.iter().map(|(node, count)| format!("{count} on {node}")).collect();
+    let apart = if kind.anti_affinity.is_empty() { "" } else { " apart" };
+    format!("{}/{}{apart}: {}", kind.namespace, labels.join(","), counts.join(", "))
 }
 
 fn pool(pool: &model::Pool) -> String {
@@ -232,7 +321,7 @@ fn above_zero(amounts: &Resources) -> Resources {
 }
 
 /// Every kind by the word that scripts use.
-pub(crate) const KINDS: [(&str, Kind); 7] = [
+pub(crate) const KINDS: [(&str, Kind); 16] = [
     ("pod", Kind::Pod),
     ("node", Kind::Node),
     ("claim", Kind::Claim),
@@ -240,4 +329,13 @@ pub(crate) const KINDS: [(&str, Kind); 7] = [
     ("class", Kind::NodeClass),
     ("daemon", Kind::Daemon),
     ("budget", Kind::Budget),
+    ("pvc", Kind::VolumeClaim),
+    ("pv", Kind::Volume),
+    ("storageclass", Kind::StorageClass),
+    ("csinode", Kind::CsiNode),
+    ("namespace", Kind::Namespace),
+    ("service", Kind::Grouping(GroupingKind::Service)),
+    ("replicationcontroller", Kind::Grouping(GroupingKind::ReplicationController)),
+    ("replicaset", Kind::Grouping(GroupingKind::ReplicaSet)),
+    ("statefulset", Kind::Grouping(GroupingKind::StatefulSet)),
 ];

@@ -1,8 +1,11 @@
-//! Label selectors, as the kube-scheduler reads them.
+//! Selectors over the labels of pods and namespaces.
 
-use model::{NodeName, Text};
+use std::collections::BTreeMap;
 
-use crate::Labels;
+use crate::Text;
+
+/// Labels by key.
+pub type Labels = BTreeMap<Text, Text>;
 
 /// How a label is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,7 +42,7 @@ impl LabelOperator {
 /// A demand on one label.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelRequirement {
-    /// Label key, or `metadata.name` among field requirements.
+    /// Label key, or the name of a field where fields are selected.
     pub key: Text,
     /// Comparison.
     pub operator: LabelOperator,
@@ -71,23 +74,9 @@ impl LabelRequirement {
         let [bound] = self.values.as_slice() else { return None };
         Some((label?.parse().ok()?, bound.parse().ok()?))
     }
-
-    /// Whether a node's name meets this demand on its fields. A demand that the API would not accept is met by nobody.
-    fn matches_name(&self, node: &NodeName) -> bool {
-        let [name] = self.values.as_slice() else { return false };
-        let known = &*self.key == METADATA_NAME;
-        match self.operator {
-            LabelOperator::In => known && **name == *node.as_str(),
-            LabelOperator::NotIn => known && **name != *node.as_str(),
-            LabelOperator::Exists | LabelOperator::DoesNotExist | LabelOperator::Gt | LabelOperator::Lt => false,
-        }
-    }
 }
 
-/// The only field of a node that can be selected by.
-const METADATA_NAME: &str = "metadata.name";
-
-/// A selector over the labels of pods.
+/// A selector over labels.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Selector {
     /// No selector was given: it matches nothing.
@@ -109,32 +98,13 @@ impl Selector {
     pub fn is_everything(&self) -> bool {
         matches!(self, Self::All(requirements) if requirements.is_empty())
     }
-}
 
-/// One alternative of a node selector: all of its demands together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeTerm {
-    /// Demands on labels.
-    pub labels: Vec<LabelRequirement>,
-    /// Demands on fields; only `metadata.name` with `In` or `NotIn` and one value means anything.
-    pub fields: Vec<LabelRequirement>,
-}
-
-impl NodeTerm {
-    /// Whether a node meets all demands; a term without demands is met by no node.
-    pub fn matches(&self, name: &NodeName, labels: &Labels) -> bool {
-        let empty = self.labels.is_empty() && self.fields.is_empty();
-        let by_labels = self.labels.iter().all(|requirement| requirement.matches(labels));
-        !empty && by_labels && self.fields.iter().all(|requirement| requirement.matches_name(name))
-    }
-
-    /// The node names that this term lists with `In`, if it lists any: those in every such list.
-    pub(crate) fn listed_names(&self) -> Option<Vec<Text>> {
-        let lists =
-            self.fields.iter().filter(|field| field.operator == LabelOperator::In && &*field.key == METADATA_NAME);
-        lists.map(|field| field.values.clone()).reduce(|mut common, values| {
-            common.retain(|name| values.contains(name));
-            common
-        })
+    /// The label keys that decide.
+    pub fn keys(&self) -> impl Iterator<Item = &Text> {
+        let requirements = match self {
+            Self::Nothing => &[][..],
+            Self::All(requirements) => requirements.as_slice(),
+        };
+        requirements.iter().map(|requirement| &requirement.key)
     }
 }

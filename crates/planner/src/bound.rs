@@ -1,0 +1,145 @@
+//! What no plan can undercut.
+//!
+//! The relaxed problem of each pool bounds the price of its orders. Where pods could go elsewhere, to places that are
+//! there or past a pool whose limit binds, one relaxed problem over everything is asked instead, and the room of places
+//! is paid for in full with what the pods on it would be worth.
+
+use std::collections::BTreeMap;
+
+use crate::amounts::{Amounts, copies};
+use crate::menus::MenuId;
+use crate::relax::{Column, Covering, Row, relax};
+use crate::solver::Solver;
+
+/// What a class can be bought from: pools with the part of their types that it can use.
+type Menus = Vec<(usize, MenuId)>;
+
+/// Pods of one size that can use the same menus.
+pub(crate) struct Demanded {
+    pub(crate) demand: Amounts,
+    /// By pool.
+    menus: Menus,
+    pods: i64,
+    pub(crate) classes: Vec<usize>,
+}
+
+impl Solver<'_> {
+    /// A price below which no plan that places as many pods by the same rules can be.
+    pub(crate) fn bound(&mut self) -> f64 {
+        let places_used = self.places.iter().any(|view| !view.pods.is_empty());
+        let cut = self.leftovers.iter().map(|leftover| self.classes[leftover.class].spec.priority).max();
+        let reserves = self.pools.iter().any(|pool| !pool.reserved.is_empty());
+        if !places_used && !reserves && !self.overflowed && cut.is_none() && !self.has_choice() {
+            return self.bounds.iter().sum();
+        }
+        let demanded = self.demanded(cut);
+        let covering = self.covering(&demanded);
+        let left = self.config.steps_max.saturating_sub(self.steps);
+        let relaxed = relax(&covering, left);
+        self.steps += relaxed.steps;
+        let room: f64 = self.places.iter().map(|view| worth_of(&view.before, &demanded, &relaxed.duals)).sum();
+        let reserved = self.pools.iter().flat_map(|pool| pool.reserved.iter().map(move |one| (pool, one)));
+        let reserved: f64 = reserved
+            .map(|(pool, one)| {
+                f64::from(one.capacity) * worth_of(&pool.kinds[one.kind].room, &demanded, &relaxed.duals)
+            })
+            .sum();
+        (relaxed.bound - room - reserved).max(0.0)
+    }
+
+    /// What pods are worth at least, wherever they go, rules between pods aside.
+    pub(crate) fn worth_of_classes(&mut self) -> (Vec<Demanded>, Vec<f64>) {
+        let demanded = self.demanded(None);
+        let covering = self.covering(&demanded);
+        let relaxed = relax(&covering, self.config.steps_max.saturating_sub(self.steps));
+        self.steps += relaxed.steps;
+        (demanded, relaxed.duals)
+    }
+
+    /// The pods that every plan must hold. Of a priority up to `cut`, another plan may hold others.
+    fn demanded(&mut self, cut: Option<i32>) -> Vec<Demanded> {
+        let mut rows: BTreeMap<(Amounts, Menus), Vec<usize>> = BTreeMap::new();
+        for class in 0..self.classes.len() {
+            if cut.is_none_or(|cut| self.classes[class].spec.priority > cut) {
+                let menus = self.menus_of(class);
+                rows.entry((self.classes[class].demand.clone(), menus)).or_default().push(class);
+            }
+        }
+        let row = |((demand, menus), classes): ((Amounts, Menus), Vec<usize>)| {
+            let pods: usize = classes.iter().map(|class| self.classes[*class].pods.len()).sum();
+            Demanded { demand, menus, pods: i64::try_from(pods).unwrap_or(i64::MAX), classes }
+        };
+        rows.into_iter().map(row).collect()
+    }
+
+    /// Whether pods of some class could be on nodes of more than one pool.
+    fn has_choice(&mut self) -> bool {
+        self.pools.len() > 1 && (0..self.classes.len()).any(|class| self.menus_of(class).len() > 1)
+    }
+
+    /// Where a class may be bought, in the strictest reading in which it can. Every pool counts: a pod may use room on
+    /// a node that was made for others.
+    fn menus_of(&mut self, class: usize) -> Menus {
+        for stance in self.stances(class).iter() {
+            let pools = 0..self.pools.len();
+            let menu = |pool: usize| Some((pool, self.menu_without_limits(pool, class, stance)?));
+            let menus: Menus = pools.filter_map(menu).collect();
+            if !menus.is_empty() {
+                return menus;
+            }
+        }
+        Vec::new()
+    }
+
+    fn covering(&self, demanded: &[Demanded]) -> Covering {
+        let mut sold: Vec<(usize, usize, model::Price)> = Vec::new();
+        for (pool, menu) in demanded.iter().flat_map(|row| &row.menus) {
+            let candidates = self.pools[*pool].menu(*menu).candidates.iter();
+            sold.extend(candidates.map(|candidate| (*pool, candidate.kind, candidate.price)));
+        }
+        sold.sort_unstable();
+        sold.dedup();
+        let column = |(pool, kind, price): &(usize, usize, model::Price)| {
+            let room = &self.pools[*pool].kinds[*kind].room;
+            let cap = |row: &Demanded| {
+                let cheaper = |(own, menu): &(usize, MenuId)| {
+                    own == pool && self.pools[*pool].menu(*menu).price_of(*kind).is_some_and(|own| own <= *price)
+                };
+                let fitting = if row.menus.iter().any(cheaper) { copies(&row.demand, room) } else { 0 };
+                u32::try_from(fitting).unwrap_or(u32::MAX)
+            };
+            Column {
+                price: price.dollars(),
+                room: room.iter().map(|amount| (*amount).max(0) as f64).collect(),
+                caps: demanded.iter().map(cap).collect(),
+            }
+        };
+        let row = |row: &Demanded| Row {
+            count: u64::try_from(row.pods).unwrap_or(0),
+            demand: row.demand.iter().map(|amount| *amount as f64).collect(),
+        };
+        Covering { rows: demanded.iter().map(row).collect(), columns: sold.iter().map(column).collect() }
+    }
+}
+
+/// No choice of pods for this room is worth more.
+pub(crate) fn worth_of(room: &[i64], demanded: &[Demanded], duals: &[f64]) -> f64 {
+    let fitting: Vec<(&Demanded, f64, i64)> = demanded
+        .iter()
+        .zip(duals)
+        .map(|(row, worth)| (row, *worth, copies(&row.demand, room).min(row.pods)))
+        .filter(|(_, worth, copies)| *worth > 0.0 && *copies > 0)
+        .collect();
+    let mut least: f64 = fitting.iter().map(|(_, worth, copies)| worth * *copies as f64).sum();
+    for (resource, room) in room.iter().enumerate() {
+        let rate = |(row, worth, _): &(&Demanded, f64, i64)| match row.demand[resource] {
+            amount if amount > 0 => *worth / amount as f64,
+            _ => f64::INFINITY,
+        };
+        let best = fitting.iter().map(rate).fold(0.0, f64::max);
+        if best.is_finite() {
+            least = least.min(best * (*room).max(0) as f64);
+        }
+    }
+    least
+}

@@ -1,0 +1,155 @@
+//! The plan as it is told: claims, nominations, refusals, and the order of pods.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{Nomination, Plan, PlannedClaim, PodKey, PoolRefusal, Price, Requirements, Resources, TypeName, Unplaced};
+
+use crate::bins::{Bin, holds_bin};
+use crate::daemons::GIVEN_LATER;
+use crate::menus::{Candidate, MenuId, PoolView};
+use crate::solver::Solver;
+
+/// Lists that many claims share.
+#[derive(Default)]
+struct Shared {
+    types: BTreeMap<(usize, Vec<usize>), Arc<[TypeName]>>,
+    requirements: BTreeMap<(usize, MenuId), Arc<Requirements>>,
+}
+
+impl Solver<'_> {
+    /// The plan.
+    pub(crate) fn finish(mut self) -> Plan {
+        let bound = Price::from_dollars(self.bound());
+        let claims = self.claims();
+        let sequence = self.told_sequence();
+        let unplaced = self.unplaced();
+        let barren = self.pools.iter().filter(|pool| pool.is_barren());
+        let barren_pools = barren.map(|pool| crate::refuse::barrenness(pool.pool, &pool.requirements)).collect();
+        let used = self.places.into_iter().filter(|view| !view.pods.is_empty());
+        let nominations = used
+            .map(|view| Nomination { place: view.place.id.clone(), pods: view.pods.into_iter().cloned().collect() });
+        Plan {
+            revision: self.snapshot.revision,
+            bound,
+            claims,
+            nominations: nominations.collect(),
+            unplaced,
+            barren_pools,
+            sequence,
+            steps: self.steps,
+            interrupted: false,
+        }
+    }
+
+    /// Every new node. What limits left over goes to the first claims that can use it.
+    fn claims(&mut self) -> Vec<PlannedClaim> {
+        let bins = std::mem::take(&mut self.bins);
+        let mut drawn = vec![0; self.orders.len()];
+        let mut shared = Shared::default();
+        let mut claims = Vec::new();
+        for bin in &bins {
+            for _ in 0..bin.times {
+                let mut pods = Vec::new();
+                for load in &bin.loads {
+                    let (order, count) = (&self.orders[load.order], load.pods as usize);
+                    let from = drawn[load.order];
+                    let class = &self.classes[order.class];
+                    pods.extend(order.pods[from..from + count].iter().map(|pod| class.pods[*pod].key.clone()));
+                    drawn[load.order] += count;
+                }
+                claims.push(self.claim(bin, pods, &mut shared));
+            }
+        }
+        claims
+    }
+
+    fn claim(&mut self, bin: &Bin, pods: Vec<PodKey>, shared: &mut Shared) -> PlannedClaim {
+        let types_max = self.config.types_per_claim_max.max(1);
+        let requests = self.table.resources(&bin.used);
+        let pool = &mut self.pools[bin.pool];
+        let held = bin.kind.map(|kind| pool.kinds[kind].footprint.clone()).unwrap_or_default();
+        let listed = listed(pool, bin, &held, types_max);
+        let mut overhead: Option<Resources> = None;
+        let mut largest = Resources::none();
+        for candidate in &listed {
+            let view = &pool.kinds[candidate.kind];
+            if !pool.limits.is_unlimited() {
+                largest.raise_to(&view.footprint);
+            }
+            let own = &view.burden.requests;
+            if overhead.as_ref() != Some(own) {
+                overhead = Some(overhead.map_or_else(|| own.clone(), |sum| sum.common_minimum(own)));
+            }
+        }
+        pool.limits.give_back(&held);
+        pool.limits.take(&largest, 1);
+        let kinds: Vec<usize> = listed.iter().map(|candidate| candidate.kind).collect();
+        let types = shared
+            .types
+            .entry((bin.pool, kinds))
+            .or_insert_with_key(|(_, kinds)| kinds.iter().map(|kind| pool.kinds[*kind].kind.name.clone()).collect());
+        let requirements = shared.requirements.entry((bin.pool, bin.menu)).or_insert_with(|| {
+            let mut requirements = pool.menu(bin.menu).requirements.as_ref().clone();
+            GIVEN_LATER.into_iter().for_each(|key| requirements.remove(key));
+            Arc::new(requirements)
+        });
+        let lowered = bin.variety.as_ref().filter(|variety| **variety != pool.variety);
+        let requirements = match lowered {
+            Some(variety) => Arc::new(variety.stated_in(requirements)),
+            None => Arc::clone(requirements),
+        };
+        PlannedClaim {
+            pool: pool.pool.name.clone(),
+            requirements,
+            types: Arc::clone(types),
+            requests: requests.plus(&overhead.unwrap_or_default()),
+            price: listed.first().map_or(bin.price, |candidate| candidate.price),
+            min_values_relaxed: lowered.is_some(),
+            pods,
+        }
+    }
+
+    fn unplaced(&mut self) -> Vec<Unplaced> {
+        let mut leftovers = std::mem::take(&mut self.leftovers);
+        leftovers.sort_by_key(|leftover| leftover.class);
+        let mut unplaced: Vec<Unplaced> = Vec::new();
+        for leftover in leftovers {
+            let (refusals, places) = match self.deferred.get(&leftover.class) {
+                Some((pool, refusal)) => {
+                    (vec![PoolRefusal { pool: pool.clone(), refusal: refusal.clone() }], Vec::new())
+                }
+                None => self.reasons(leftover.class),
+            };
+            let class = &self.classes[leftover.class];
+            let pods = leftover.pods.iter().map(|pod| class.pods[*pod].key.clone()).collect();
+            unplaced.push(Unplaced { class: Arc::clone(class.spec), pods, refusals, places });
+        }
+        unplaced
+    }
+
+    /// Pods with rules about shared domains in the order in which they were placed, then those with rules about their
+    /// host, then all others.
+    fn told_sequence(&self) -> Vec<PodKey> {
+        let mut left = BTreeSet::new();
+        for leftover in &self.leftovers {
+            left.extend(leftover.pods.iter().map(|pod| (leftover.class, *pod)));
+        }
+        let free = self.orders.iter().filter(|order| order.stance.rules.is_free());
+        let free = free.flat_map(|order| order.pods[..order.settled].iter().map(|pod| (order.class, *pod)));
+        let ruled = self.sequence.iter().chain(&self.host_sequence).copied();
+        let ruled = ruled.filter(|pod| left.is_empty() || !left.contains(pod));
+        let all = ruled.chain(self.free_sequence.iter().copied()).chain(free);
+        all.map(|(class, pod)| self.classes[class].pods[pod].key.clone()).collect()
+    }
+}
+
+/// The types that a claim may list: those that hold its pods and, whichever is taken, leave the pool within its limits.
+fn listed(pool: &PoolView<'_>, bin: &Bin, held: &Resources, types_max: usize) -> Vec<Candidate> {
+    let within = |candidate: &&Candidate| {
+        pool.limits.is_unlimited() || pool.limits.admit(&pool.kinds[candidate.kind].footprint, held).is_ok()
+    };
+    let candidates = pool.menu(bin.menu).candidates.iter();
+    let fitting = candidates.filter(|candidate| holds_bin(pool, bin, candidate.kind));
+    fitting.filter(within).take(types_max).copied().collect()
+}

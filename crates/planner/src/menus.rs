@@ -1,0 +1,297 @@
+//! Pools prepared for planning, and their menus: which types meet which demands, at which price.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use model::{
+    Attachment, CapacityType, HostPort, InstanceType, Mismatch, Offering, Pool, Price, Requirement, Requirements,
+    Snapshot, Text, Undefined, Vocabulary,
+};
+
+use crate::amounts::{Amounts, ResourceTable, copies};
+use crate::attached::Attached;
+use crate::classes::Class;
+use crate::config::ReservationPolicy;
+use crate::daemons::{Burden, PoolDaemons, once_usable};
+use crate::interner::{Want, Wants};
+use crate::kinds::Pricing;
+use crate::limits::Limits;
+use crate::reserved::{Reserved, from_reservation};
+use crate::variety::Variety;
+
+/// An instance type as one pool sees it.
+pub(crate) struct KindView<'a> {
+    pub(crate) kind: &'a InstanceType,
+    /// What daemons take.
+    pub(crate) burden: Rc<Burden>,
+    /// What is left for other pods.
+    pub(crate) room: Amounts,
+    /// What a node of this type takes of the pool's limits.
+    pub(crate) footprint: model::Resources,
+}
+
+impl KindView<'_> {
+    /// Whether a daemon has one of these ports.
+    pub(crate) fn ports_collide(&self, ports: &[HostPort]) -> bool {
+        ports.iter().any(|port| self.burden.host_ports.iter().any(|taken| taken.collides_with(port)))
+    }
+}
+
+/// A type on a menu, and its lowest price there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Candidate {
+    pub(crate) price: Price,
+    /// Position in [`PoolView::kinds`], which are in the order of their names.
+    pub(crate) kind: usize,
+}
+
+/// A menu of a pool, by number. The first is what the pool's own demands leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct MenuId(usize);
+
+impl MenuId {
+    pub(crate) const OWN: Self = Self(0);
+}
+
+/// The types that meet certain demands.
+pub(crate) struct Menu {
+    pub(crate) requirements: Arc<Requirements>,
+    /// Cheapest first.
+    pub(crate) candidates: Vec<Candidate>,
+    /// By position of the type.
+    prices: Vec<Option<Price>>,
+}
+
+impl Menu {
+    pub(crate) fn price_of(&self, kind: usize) -> Option<Price> {
+        self.prices[kind]
+    }
+}
+
+/// A pool with everything that planning asks of it again and again.
+pub(crate) struct PoolView<'a> {
+    pub(crate) pool: &'a Pool,
+    /// What its nodes will satisfy once they are usable.
+    pub(crate) requirements: Requirements,
+    pub(crate) kinds: Vec<KindView<'a>>,
+    pub(crate) limits: Limits,
+    pub(crate) variety: Variety,
+    /// Offerings that are paid for already.
+    pub(crate) reserved: Vec<Reserved>,
+    menus: Vec<Menu>,
+    joins: BTreeMap<(MenuId, Want), Option<MenuId>>,
+    values: BTreeMap<(MenuId, Text), Rc<BTreeSet<Text>>>,
+    vocabulary: &'a Vocabulary,
+}
+
+impl<'a> PoolView<'a> {
+    /// The pools of a snapshot in the order in which they are tried: heavier first, then by name backwards.
+    pub(crate) fn all(snapshot: &'a Snapshot, table: &ResourceTable, policy: ReservationPolicy) -> Vec<Self> {
+        let mut pools: Vec<&Pool> = snapshot.pools.iter().map(Arc::as_ref).collect();
+        pools.sort_by(|left, right| (right.weight, &right.name).cmp(&(left.weight, &left.name)));
+        pools.into_iter().map(|pool| Self::new(pool, snapshot, table, policy)).collect()
+    }
+
+    fn new(pool: &'a Pool, snapshot: &'a Snapshot, table: &ResourceTable, policy: ReservationPolicy) -> Self {
+        let vocabulary = snapshot.vocabulary.as_ref();
+        let requirements = once_usable(&pool.requirements);
+        let limits = Limits::of(pool);
+        let mut daemons = PoolDaemons::of(pool, &requirements, &snapshot.daemons, vocabulary);
+        let label = vocabulary.reservation_label().filter(|_| policy != ReservationPolicy::Ignored);
+        let offered = label.map(|label| reserved_offerings(pool, &requirements, label)).unwrap_or_default();
+        // What is reserved is given out by count, and is not part of what can be bought in any number.
+        let for_sale = if offered.is_empty() { requirements.clone() } else { unreserved(&requirements) };
+        let mut pricing = Pricing::of(&for_sale);
+        let is_offered = |kind: &InstanceType| offered.iter().any(|(own, _, _)| own.name == kind.name);
+        // Only types that can be had at all are worth a look; the others are told of when a pool is barren.
+        let priced = pool.types.iter().map(Arc::as_ref).map(|kind| (kind, pricing.price(kind)));
+        let mut kinds: Vec<(&InstanceType, Option<Price>)> =
+            priced.filter(|(kind, price)| price.is_some() || is_offered(kind)).collect();
+        kinds.sort_by(|left, right| left.0.name.cmp(&right.0.name));
+        let prices: Vec<Option<Price>> = kinds.iter().map(|(_, price)| *price).collect();
+        let view = |(kind, _): (&'a InstanceType, Option<Price>)| {
+            let burden = daemons.burden_on(kind);
+            let taken = table.amounts(&burden.requests);
+            let left = table.amounts(&kind.allocatable).iter().zip(&taken).map(|(all, taken)| all - taken).collect();
+            KindView { kind, burden, room: left, footprint: limits.footprint(&kind.capacity) }
+        };
+        let kinds: Vec<KindView<'a>> = kinds.into_iter().map(view).collect();
+        let mut view = Self {
+            variety: Variety::of(&requirements),
+            pool,
+            requirements,
+            kinds,
+            limits,
+            reserved: Vec::new(),
+            menus: Vec::new(),
+            joins: BTreeMap::new(),
+            values: BTreeMap::new(),
+            vocabulary,
+        };
+        let own = prices.into_iter().enumerate().filter_map(|(kind, price)| Some(Candidate { price: price?, kind }));
+        view.menus.push(view.menu_of(own.collect(), for_sale));
+        view.add_reserved(&offered);
+        view
+    }
+
+    fn add_reserved(&mut self, offered: &[(&InstanceType, &Offering, Text)]) {
+        let Some(label) = self.vocabulary.reservation_label() else { return };
+        for (kind, offering, id) in offered {
+            let Some(kind) = self.kinds.iter().position(|view| view.kind.name == kind.name) else { continue };
+            let requirements = self.requirements.and(&from_reservation(label, id));
+            let menu = MenuId(self.menus.len());
+            self.menus.push(self.menu_of(vec![Candidate { price: offering.price, kind }], requirements));
+            let capacity = offering.reservation_capacity.unwrap_or(0);
+            self.reserved.push(Reserved { kind, id: Text::clone(id), capacity, menu });
+        }
+    }
+
+    /// Whether no node at all can be made from this pool.
+    pub(crate) fn is_barren(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    pub(crate) fn menu(&self, menu: MenuId) -> &Menu {
+        &self.menus[menu.0]
+    }
+
+    fn meeting(&self, kinds: impl IntoIterator<Item = usize>, requirements: Requirements) -> Menu {
+        let mut pricing = Pricing::of(&requirements);
+        let priced = |kind: usize| Some(Candidate { price: pricing.price(self.kinds[kind].kind)?, kind });
+        let candidates = kinds.into_iter().filter_map(priced).collect();
+        self.menu_of(candidates, requirements)
+    }
+
+    fn menu_of(&self, mut candidates: Vec<Candidate>, requirements: Requirements) -> Menu {
+        candidates.sort_unstable();
+        let mut prices = vec![None; self.kinds.len()];
+        candidates.iter().for_each(|candidate| prices[candidate.kind] = Some(candidate.price));
+        Menu { requirements: Arc::new(requirements), candidates, prices }
+    }
+
+    /// What the pool's nodes say to a demand: labels it defines must agree, and others must be given later.
+    pub(crate) fn satisfies(&self, wanted: &Requirements) -> Result<(), Mismatch> {
+        self.requirements.satisfy(wanted, Undefined::MayBeGiven(self.vocabulary))
+    }
+
+    /// The part of a menu that meets one more demand; none when nothing does.
+    pub(crate) fn join(&mut self, menu: MenuId, want: Want, wants: &Wants) -> Option<MenuId> {
+        if want == Want::NOTHING {
+            return (!self.menu(menu).candidates.is_empty()).then_some(menu);
+        }
+        if let Some(known) = self.joins.get(&(menu, want)) {
+            return *known;
+        }
+        let joined = self.joined(menu, wants.get(want));
+        let number = joined.map(|joined| {
+            // Two ways to the same demands are one menu, so that nodes with equal pods look alike.
+            let known = self.menus.iter().position(|menu| menu.requirements == joined.requirements);
+            MenuId(known.unwrap_or_else(|| {
+                self.menus.push(joined);
+                self.menus.len() - 1
+            }))
+        });
+        self.joins.insert((menu, want), number);
+        number
+    }
+
+    fn joined(&self, menu: MenuId, wanted: &Requirements) -> Option<Menu> {
+        let before = self.menu(menu);
+        self.satisfies(wanted).ok()?;
+        before.requirements.intersect(wanted).ok()?;
+        let requirements = before.requirements.and(wanted);
+        if requirements.contradiction().is_some() {
+            return None;
+        }
+        let menu = self.meeting(before.candidates.iter().map(|candidate| candidate.kind), requirements);
+        (!menu.candidates.is_empty()).then_some(menu)
+    }
+
+    /// The values that a label can have on a new node of a menu.
+    pub(crate) fn values(&mut self, menu: MenuId, key: &Text) -> Rc<BTreeSet<Text>> {
+        if let Some(known) = self.values.get(&(menu, Text::clone(key))) {
+            return Rc::clone(known);
+        }
+        let found = Rc::new(self.values_found(menu, key));
+        self.values.insert((menu, Text::clone(key)), Rc::clone(&found));
+        found
+    }
+
+    fn values_found(&self, menu: MenuId, key: &Text) -> BTreeSet<Text> {
+        let Menu { requirements, candidates, .. } = self.menu(menu);
+        let own = requirements.get(key);
+        let admitted = |value: &&Text| own.is_none_or(|own| own.admits(value));
+        let mut values = BTreeSet::new();
+        for candidate in candidates {
+            let kind = self.kinds[candidate.kind].kind;
+            let mut is_stated = false;
+            for offering in kind.offerings_for(requirements) {
+                if let Some(value) = offering.requirements.get(key).and_then(Requirement::single_value) {
+                    is_stated = true;
+                    values.extend(Some(value).filter(&admitted).cloned());
+                }
+            }
+            if let Some(stated) = kind.requirements.get(key).filter(|_| !is_stated) {
+                is_stated = true;
+                values.extend(stated.values().filter(&admitted).cloned());
+            }
+            if let Some(own) = own.filter(|_| !is_stated && !self.vocabulary.is_well_known(key))
+                && own.operator() == model::Operator::In
+            {
+                values.extend(own.values().cloned());
+            }
+        }
+        values
+    }
+
+    /// Whether an empty node of a type holds one pod of a class, within what the pool's limits leave.
+    pub(crate) fn takes_alone(&self, kind: usize, class: &Class<'_>) -> bool {
+        let footprint = &self.kinds[kind].footprint;
+        self.holds_alone(kind, class)
+            && (self.limits.is_unlimited() || self.limits.admit(footprint, &model::Resources::none()).is_ok())
+    }
+
+    /// Whether an empty node of a type holds one pod of a class.
+    pub(crate) fn holds_alone(&self, kind: usize, class: &Class<'_>) -> bool {
+        let view = &self.kinds[kind];
+        copies(&class.demand, &view.room) > 0
+            && !view.ports_collide(&class.spec.host_ports)
+            && Attached::default().copies(&class.attaching, &view.kind.attach_limits).is_ok()
+    }
+}
+
+/// The reserved offerings that a pool's demands admit, those without instances left among them.
+fn reserved_offerings<'p>(
+    pool: &'p Pool,
+    requirements: &Requirements,
+    label: &str,
+) -> Vec<(&'p InstanceType, &'p Offering, Text)> {
+    let mut found = Vec::new();
+    for kind in pool.types.iter().filter(|kind| kind.offerings.iter().any(|one| one.reservation_capacity.is_some())) {
+        let is_reserved = |one: &&Offering| one.available && one.capacity_type() == CapacityType::Reserved;
+        for offering in kind.offerings.iter().filter(is_reserved) {
+            let admitted = kind.requirements.intersect(requirements).is_ok()
+                && offering.requirements.intersect(requirements).is_ok();
+            let id = offering.requirements.get(label).and_then(Requirement::single_value).filter(|_| admitted);
+            found.extend(id.map(|id| (kind.as_ref(), offering, Text::clone(id))));
+        }
+    }
+    found
+}
+
+/// The same demands without reserved capacity.
+fn unreserved(requirements: &Requirements) -> Requirements {
+    let others = Requirement::new(model::Operator::NotIn, [CapacityType::Reserved.as_str()]);
+    others
+        .map_or_else(|| requirements.clone(), |others| requirements.clone().with(model::labels::CAPACITY_TYPE, others))
+}
+
+/// How many volumes of each driver there are, shared ones once.
+pub(crate) fn count_by_driver<'a>(attachments: impl Iterator<Item = &'a Attachment>) -> BTreeMap<Text, u32> {
+    let mut counts = BTreeMap::new();
+    for attachment in attachments {
+        *counts.entry(Text::clone(&attachment.driver)).or_insert(0) += 1;
+    }
+    counts
+}

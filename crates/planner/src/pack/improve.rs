@@ -1,0 +1,169 @@
+//! Second thoughts: nodes that waste most are merged, or dissolved into the room that others have.
+
+use std::cmp::Reverse;
+
+use crate::amounts::holds;
+use crate::bins::{Bin, cheapest_holding};
+use crate::solver::Solver;
+
+/// Pods that second thoughts may look at, for each pod that was packed: so that they cost no more than the first ones.
+const LOOKS_PER_POD: u64 = 16;
+
+/// Small plans get at least this many looks: they are the ones where it pays.
+const LOOKS_MIN: u64 = 20_000;
+
+/// This many of the emptiest nodes are looked at again; pairs of them are some thousand.
+const EMPTIEST: usize = 48;
+
+/// What becomes of a node whose pods moved.
+struct Dissolved {
+    /// What is left of it.
+    rest: Option<Bin>,
+    /// The nodes that took its pods, by position.
+    changed: Vec<(usize, Bin)>,
+}
+
+impl Solver<'_> {
+    /// Makes a pool's new nodes cheaper where a merger or a move does it.
+    pub(super) fn improve(&mut self, pool: usize, bins: &mut Vec<Bin>) {
+        let pods: u64 = bins.iter().flat_map(|bin| &bin.loads).map(|load| u64::from(load.pods)).sum();
+        let end = self.steps + LOOKS_MIN.max(pods * LOOKS_PER_POD);
+        let end = end.min(self.config.steps_max);
+        loop {
+            let mut emptiest: Vec<usize> = (0..bins.len()).filter(|bin| bins[*bin].times == 1).collect();
+            emptiest.sort_by_key(|bin| (Reverse(self.idle(&bins[*bin])), *bin));
+            emptiest.truncate(EMPTIEST);
+            if self.steps >= end
+                || !(self.merge_some(pool, bins, &emptiest) || self.dissolve_some(pool, bins, &emptiest))
+            {
+                return;
+            }
+        }
+    }
+
+    /// What part of a node's money is idle, in millionths of a dollar: its price by its emptiest resource.
+    fn idle(&self, bin: &Bin) -> u64 {
+        let Some(kind) = bin.kind else { return 0 };
+        let room = &self.pools[bin.pool].kinds[kind].room;
+        let part = |(used, room): (&i64, &i64)| *used as f64 / (*room).max(1) as f64;
+        let fullest = bin.used.iter().zip(room).filter(|(used, _)| **used > 0).map(part).fold(0.0, f64::max);
+        ((1.0 - fullest).max(0.0) * bin.price.dollars() * 1e6) as u64
+    }
+
+    fn merge_some(&mut self, pool: usize, bins: &mut Vec<Bin>, emptiest: &[usize]) -> bool {
+        for (position, first) in emptiest.iter().enumerate() {
+            for second in &emptiest[position + 1..] {
+                if let Some(merged) = self.merged(&bins[*first], &bins[*second]) {
+                    self.release(pool, &bins[*first]);
+                    self.release(pool, &bins[*second]);
+                    self.hold(pool, &merged);
+                    bins[*first] = merged;
+                    bins.remove(*second);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn release(&mut self, pool: usize, bin: &Bin) {
+        if let Some(kind) = bin.kind {
+            let footprint = self.pools[pool].kinds[kind].footprint.clone();
+            self.pools[pool].limits.give_back(&footprint);
+        }
+    }
+
+    fn hold(&mut self, pool: usize, bin: &Bin) {
+        if let Some(kind) = bin.kind {
+            let footprint = self.pools[pool].kinds[kind].footprint.clone();
+            self.pools[pool].limits.take(&footprint, 1);
+        }
+    }
+
+    /// One node for the pods of two, if that is cheaper.
+    fn merged(&mut self, first: &Bin, second: &Bin) -> Option<Bin> {
+        let budget = first.price.plus(second.price).plus(self.config.node_overhead);
+        let used: Vec<i64> = first.used.iter().zip(&second.used).map(|(first, second)| first + second).collect();
+        let view = &self.pools[first.pool];
+        let affordable = view.menu(first.menu).candidates.iter().take_while(|candidate| candidate.price < budget);
+        let fitting = affordable.filter(|candidate| holds(&view.kinds[candidate.kind].room, &used));
+        let candidate = *fitting.into_iter().next()?;
+        self.steps += 1;
+        let held = [first.kind?, second.kind?].map(|kind| view.kinds[kind].footprint.clone());
+        let given_back = held[0].plus(&held[1]);
+        let footprint = &view.kinds[candidate.kind].footprint;
+        if !view.limits.is_unlimited() && view.limits.admit(footprint, &given_back).is_err() {
+            return None;
+        }
+        let mut bin = Bin { kind: Some(candidate.kind), price: candidate.price, ..first.clone() };
+        for load in &second.loads {
+            let pods = i64::from(load.pods);
+            self.steps += 1;
+            let joining = self.joining(&bin, candidate.kind, load.order, pods)?;
+            if joining.copies < pods {
+                return None;
+            }
+            self.move_to(&mut bin, load.order, pods, joining);
+        }
+        (bin.price < budget).then_some(bin)
+    }
+
+    /// Moves pods of one node into room that others have anyway, if the node gets cheaper or superfluous by it.
+    fn dissolve_some(&mut self, pool: usize, bins: &mut Vec<Bin>, emptiest: &[usize]) -> bool {
+        for source in emptiest {
+            let others: Vec<usize> = emptiest.iter().copied().filter(|other| other != source).collect();
+            let Some(Dissolved { rest, changed }) = self.dissolved(&bins[*source], bins, &others) else { continue };
+            self.release(pool, &bins[*source]);
+            for (position, bin) in changed {
+                bins[position] = bin;
+            }
+            match rest {
+                Some(rest) => {
+                    self.hold(pool, &rest);
+                    bins[*source] = rest;
+                }
+                None => drop(bins.remove(*source)),
+            }
+            return true;
+        }
+        false
+    }
+
+    /// What is left of a node, and the nodes that took its pods; nothing when it would not pay.
+    fn dissolved(&mut self, source: &Bin, bins: &[Bin], others: &[usize]) -> Option<Dissolved> {
+        let mut rest = Bin::opened(source.pool, crate::menus::MenuId::OWN, Vec::new(), self.table.len());
+        let mut changed: Vec<(usize, Bin)> = others.iter().map(|other| (*other, bins[*other].clone())).collect();
+        let mut moved = false;
+        for load in &source.loads {
+            let mut left = i64::from(load.pods);
+            for (_, bin) in changed.iter_mut().filter(|(_, bin)| bin.kind.is_some()) {
+                let Some(kind) = bin.kind.filter(|_| left > 0) else { continue };
+                self.steps += 1;
+                let joining = self.joining(bin, kind, load.order, left);
+                if let Some(joining) = joining.filter(|joining| joining.price == bin.price) {
+                    self.move_to(bin, load.order, joining.copies, joining);
+                    left -= joining.copies;
+                    moved = true;
+                }
+            }
+            if left > 0 {
+                rest.kind = source.kind;
+                let joining = self.joining(&rest, source.kind?, load.order, left).filter(|fit| fit.copies == left)?;
+                self.move_to(&mut rest, load.order, left, joining);
+            }
+        }
+        if !moved {
+            return None;
+        }
+        if rest.loads.is_empty() {
+            return Some(Dissolved { rest: None, changed });
+        }
+        let cheapest = cheapest_holding(&self.pools[source.pool], &rest)?;
+        if cheapest.price >= source.price {
+            return None;
+        }
+        rest.kind = Some(cheapest.kind);
+        rest.price = cheapest.price;
+        Some(Dissolved { rest: Some(rest), changed })
+    }
+}

@@ -1,0 +1,457 @@
+//! New nodes for orders, as cheap as can be.
+//!
+//! The relaxed problem says how many nodes of which type an ideal fleet would have and what is on them. Whole nodes are
+//! built after it; what is left over is packed by value for money; then nodes that waste most are merged and dissolved.
+
+mod improve;
+mod relaxed;
+mod shapes;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use model::Price;
+
+use crate::amounts::{add_times, copies_beside};
+use crate::bins::{Bin, Load, cheapest_holding, holds_bin};
+use crate::menus::{Candidate, MenuId};
+use crate::relax::Share;
+use crate::solver::{Leftover, Order, Solver};
+use crate::stance::Stance;
+use relaxed::{Guide, Priced};
+use shapes::Shape;
+
+/// Rounding of the relaxed problem's numbers.
+const TINY: f64 = 1e-6;
+
+/// Shapes with what they are worth.
+struct Work {
+    pool: usize,
+    shapes: Vec<Shape>,
+    /// What a pod of each shape costs in the ideal fleet.
+    worth: Vec<f64>,
+    /// The shape of each order.
+    shape_of: BTreeMap<usize, usize>,
+}
+
+impl Work {
+    fn new(pool: usize, shapes: Vec<Shape>, worth: Vec<f64>) -> Self {
+        let numbered = shapes.iter().enumerate();
+        let shape_of = numbered.flat_map(|(number, shape)| shape.orders.iter().map(move |order| (*order, number)));
+        Self { shape_of: shape_of.collect(), pool, shapes, worth }
+    }
+
+    /// How many pods of a shape are on a node.
+    fn on(&self, bin: &Bin, shape: usize) -> f64 {
+        let of_shape = |load: &&Load| self.shape_of.get(&load.order) == Some(&shape);
+        bin.loads.iter().filter(of_shape).map(|load| f64::from(load.pods)).sum()
+    }
+}
+
+impl Solver<'_> {
+    /// Packs the orders of every pool; what a pool's limits leave over goes to the pools after it, and then gives up
+    /// the next of its wishes.
+    pub(crate) fn pack_all(&mut self) {
+        let mut first = 0;
+        while first < self.orders.len() {
+            let end = self.orders.len();
+            for pool in 0..self.pools.len() {
+                let orders: Vec<usize> =
+                    (first..self.orders.len()).filter(|order| self.orders[*order].pool == pool).collect();
+                if !orders.is_empty() {
+                    self.pack_pool(pool, &orders);
+                    self.pass_on(pool, &orders);
+                }
+            }
+            first = end;
+            // Orders that pools passed on to later ones were packed in the same round.
+            first = (first..self.orders.len())
+                .find(|order| self.orders[*order].remaining() > 0)
+                .unwrap_or(self.orders.len());
+        }
+    }
+
+    fn pack_pool(&mut self, pool: usize, orders: &[usize]) {
+        self.settle_shared(pool);
+        let reserved = self.pack_reserved(pool, orders);
+        self.bins.extend(reserved);
+        self.defer_reserved(pool, orders);
+        // Orders that only reserved capacity fits have nothing to buy here.
+        let buying: Vec<usize> = orders.iter().copied().filter(|order| self.can_buy(pool, *order)).collect();
+        let orders = buying.as_slice();
+        let before = self.pools[pool].limits.clone();
+        let mut bins = self.pack(pool, orders);
+        let overflow = orders.iter().any(|order| self.orders[*order].remaining() > 0);
+        if overflow && !before.is_unlimited() {
+            self.overflowed = true;
+            self.undo(&bins);
+            self.pools[pool].limits = before;
+            bins = self.pack_by_priority(pool, orders);
+        }
+        self.improve(pool, &mut bins);
+        self.bins.extend(bins);
+    }
+
+    fn can_buy(&mut self, pool: usize, order: usize) -> bool {
+        let stance = Rc::clone(&self.orders[order].stance);
+        self.pools[pool].reserved.is_empty() || self.joined(pool, MenuId::OWN, &stance).is_some()
+    }
+
+    /// Takes the pods of bins back into their orders.
+    fn undo(&mut self, bins: &[Bin]) {
+        for bin in bins {
+            for load in &bin.loads {
+                let pods = usize::try_from(u64::from(load.pods) * u64::from(bin.times)).unwrap_or(0);
+                self.orders[load.order].settled -= pods;
+            }
+        }
+    }
+
+    /// Under a limit that binds, higher priorities get their nodes first; lower ones use what room these leave.
+    fn pack_by_priority(&mut self, pool: usize, orders: &[usize]) -> Vec<Bin> {
+        let priority = |solver: &Self, order: usize| solver.classes[solver.orders[order].class].spec.priority;
+        let mut priorities: Vec<i32> = orders.iter().map(|order| priority(self, *order)).collect();
+        priorities.sort_unstable_by(|left, right| right.cmp(left));
+        priorities.dedup();
+        let mut bins: Vec<Bin> = Vec::new();
+        for level in priorities {
+            let own: Vec<usize> = orders.iter().copied().filter(|order| priority(self, *order) == level).collect();
+            self.fill_room(&mut bins, &own);
+            bins.extend(self.pack(pool, &own));
+            // What money would buy may be more than a limit allows where a tighter fit would do.
+            self.fill_room(&mut bins, &own);
+        }
+        bins
+    }
+
+    /// Puts waiting pods into room that nodes have anyway, as the types they are filled for.
+    fn fill_room(&mut self, bins: &mut Vec<Bin>, orders: &[usize]) {
+        for order in orders {
+            let mut position = 0;
+            while position < bins.len() && self.orders[*order].remaining() > 0 {
+                self.steps += 1;
+                let kind = bins[position].kind;
+                let waiting = self.orders[*order].remaining();
+                let joining = kind.and_then(|kind| self.joining(&bins[position], kind, *order, waiting));
+                if let Some(joining) = joining.filter(|joining| joining.price == bins[position].price) {
+                    let mut bin = self.split(bins, position);
+                    self.add_to(&mut bin, *order, joining.copies, joining);
+                    bins[position] = bin;
+                }
+                position += 1;
+            }
+        }
+    }
+
+    /// One of several nodes alike, for itself; the others go to the end of the list.
+    fn split(&self, bins: &mut Vec<Bin>, position: usize) -> Bin {
+        let mut bin = bins[position].clone();
+        if bin.times > 1 {
+            let mut others = bin.clone();
+            others.times -= 1;
+            bins.push(others);
+            bin.times = 1;
+        }
+        bin
+    }
+
+    /// Types for nodes whose pods wished to share a host; those that limits do not allow are given up.
+    fn settle_shared(&mut self, pool: usize) {
+        for mut bin in std::mem::take(&mut self.bins) {
+            if bin.pool != pool || !bin.is_open {
+                self.bins.push(bin);
+                continue;
+            }
+            bin.is_open = false;
+            let view = &mut self.pools[pool];
+            if let Some(footprint) = bin.kind.map(|kind| view.kinds[kind].footprint.clone()) {
+                view.limits.give_back(&footprint);
+            }
+            let fits = |candidate: &&Candidate| {
+                let footprint = &view.kinds[candidate.kind].footprint;
+                holds_bin(view, &bin, candidate.kind)
+                    && (view.limits.is_unlimited() || view.limits.nodes_max(footprint) > 0)
+            };
+            match view.menu(bin.menu).candidates.iter().find(fits).copied() {
+                Some(candidate) => {
+                    let footprint = view.kinds[candidate.kind].footprint.clone();
+                    view.limits.take(&footprint, 1);
+                    (bin.kind, bin.price) = (Some(candidate.kind), candidate.price);
+                    self.bins.push(bin);
+                }
+                None => self.give_up(&bin),
+            }
+        }
+    }
+
+    fn give_up(&mut self, bin: &Bin) {
+        self.overflowed = true;
+        for load in &bin.loads {
+            let order = &mut self.orders[load.order];
+            order.settled = 0;
+            let pods = std::mem::take(&mut order.pods);
+            self.leftovers.push(Leftover { class: order.class, pods, crowded_out_of: Some(bin.pool) });
+        }
+    }
+
+    /// Nodes for as many pods of the orders as the pool's limits allow.
+    fn pack(&mut self, pool: usize, orders: &[usize]) -> Vec<Bin> {
+        let waiting: Vec<usize> = orders.iter().copied().filter(|order| self.orders[*order].remaining() > 0).collect();
+        if waiting.is_empty() {
+            return Vec::new();
+        }
+        let crowds = self.crowds(&waiting);
+        let shapes = self.shapes(pool, &waiting, &crowds);
+        let Guide { columns, relaxed } = self.guide(pool, &shapes, crowds.len());
+        self.bounds.push(relaxed.bound);
+        let mut work = Work::new(pool, shapes, relaxed.duals.clone());
+        let mut bins = Vec::new();
+        let mut shares: Vec<&Share> = relaxed.shares.iter().collect();
+        shares.sort_by(|left, right| {
+            let price = |share: &Share| columns[share.column];
+            price(right).price.cmp(&price(left).price).then(left.column.cmp(&right.column))
+        });
+        for share in shares {
+            let whole = (share.machines + TINY).floor() as u32;
+            self.build_share(&mut work, columns[share.column], whole, &share.pods, &mut bins);
+        }
+        self.build_rest(&mut work, &mut bins);
+        bins
+    }
+
+    /// Whole nodes of one type with what the ideal fleet has on them.
+    fn build_share(
+        &mut self,
+        work: &mut Work,
+        priced: Priced,
+        machines: u32,
+        pods: &[(usize, f64)],
+        bins: &mut Vec<Bin>,
+    ) {
+        let mut left = machines;
+        let mut due: Vec<f64> = vec![0.0; work.shapes.len()];
+        let mut quota: Vec<(usize, f64)> = pods.to_vec();
+        quota.sort_by_key(|(shape, _)| *shape);
+        while left > 0 {
+            let Some(allowed) = self.nodes_allowed(work.pool, priced.kind) else { return };
+            let mut bin = Bin::opened(work.pool, MenuId::OWN, Vec::new(), self.table.len());
+            bin.kind = Some(priced.kind);
+            for (shape, each) in &quota {
+                due[*shape] += each;
+                let whole = (due[*shape] + TINY).floor() as i64;
+                due[*shape] -= self.add_shape(work, &mut bin, *shape, whole, priced.price) as f64;
+            }
+            for (shape, due) in due.iter_mut().enumerate() {
+                *due -= self.add_shape(work, &mut bin, shape, i64::MAX, priced.price) as f64;
+            }
+            if bin.loads.is_empty() {
+                return;
+            }
+            let drift = quota.iter().map(|(shape, each)| (each - work.on(&bin, *shape)).abs());
+            let steady = drift.fold(0.0, f64::max);
+            let repeats = if steady < TINY { left } else { 1 };
+            let times = self.repeat(work, &mut bin, repeats.min(left).min(allowed));
+            self.close(work.pool, &mut bin, times);
+            bins.push(bin);
+            left -= times;
+        }
+    }
+
+    /// How many more nodes of a type the pool's limits allow; none when not even one.
+    fn nodes_allowed(&self, pool: usize, kind: usize) -> Option<u32> {
+        let view = &self.pools[pool];
+        if view.limits.is_unlimited() {
+            return Some(u32::MAX);
+        }
+        let most = view.limits.nodes_max(&view.kinds[kind].footprint);
+        (most > 0).then(|| u32::try_from(most).unwrap_or(u32::MAX))
+    }
+
+    /// Takes the node's share of the pool's limits, and its price as the cheapest type that holds it.
+    fn close(&mut self, pool: usize, bin: &mut Bin, times: u32) {
+        let view = &mut self.pools[pool];
+        let cheapest = cheapest_holding(view, bin);
+        let within = |candidate: &Candidate| {
+            let footprint = &view.kinds[candidate.kind].footprint;
+            view.limits.is_unlimited() || view.limits.nodes_max(footprint) >= i64::from(times)
+        };
+        if let Some(candidate) = cheapest.filter(within).filter(|candidate| candidate.price < bin.price) {
+            bin.kind = Some(candidate.kind);
+            bin.price = candidate.price;
+        }
+        if let Some(kind) = bin.kind {
+            let footprint = view.kinds[kind].footprint.clone();
+            view.limits.take(&footprint, i64::from(times));
+        }
+    }
+
+    /// Adds up to so many pods of a shape that fit and do not make the node dearer than they are worth.
+    fn add_shape(&mut self, work: &mut Work, bin: &mut Bin, shape: usize, most: i64, ceiling: Price) -> i64 {
+        let mut added = 0;
+        let Some(kind) = bin.kind else { return 0 };
+        let mut position = 0;
+        while added < most && work.shapes[shape].remaining > 0 {
+            let Some(order) = work.shapes[shape].orders.get(position).copied() else { break };
+            if self.orders[order].remaining() == 0 {
+                work.shapes[shape].orders.remove(position);
+                continue;
+            }
+            self.steps += 1;
+            position += 1;
+            let room = &self.pools[bin.pool].kinds[kind].room;
+            if copies_beside(&work.shapes[shape].demand, &bin.used, room) == 0 {
+                break;
+            }
+            let waiting = self.orders[order].remaining().min(most - added);
+            let Some(joining) = self.joining(bin, kind, order, waiting) else { continue };
+            let dearer = joining.price.dollars() - bin.price.max(ceiling).dollars();
+            let copies = joining.copies;
+            let worth = work.worth.get(shape).copied().unwrap_or(0.0) * copies as f64;
+            if !bin.loads.is_empty() && dearer > worth {
+                continue;
+            }
+            self.add_to(bin, order, copies, joining);
+            work.shapes[shape].remaining -= copies;
+            added += copies;
+        }
+        added
+    }
+
+    /// Repeats a node as often as the orders on it allow.
+    fn repeat(&mut self, work: &mut Work, bin: &mut Bin, most: u32) -> u32 {
+        let simple = |order: usize| {
+            let entry = &self.orders[order];
+            entry.stance.rules.is_free() && self.classes[entry.class].attaching.shared.is_empty()
+        };
+        if most <= 1 || !bin.loads.iter().all(|load| simple(load.order)) {
+            return 1;
+        }
+        let further = |load: &Load| self.orders[load.order].remaining() / i64::from(load.pods.max(1));
+        let further = bin.loads.iter().map(further).min().unwrap_or(0).min(i64::from(most) - 1);
+        for load in &bin.loads {
+            let pods = i64::from(load.pods) * further;
+            self.orders[load.order].settled += usize::try_from(pods).unwrap_or(0);
+            if let Some(shape) = work.shape_of.get(&load.order) {
+                work.shapes[*shape].remaining -= pods;
+            }
+        }
+        bin.times = u32::try_from(further + 1).unwrap_or(1);
+        bin.times
+    }
+
+    /// What whole nodes of the ideal fleet left over: node by node the type that gives most for its price.
+    fn build_rest(&mut self, work: &mut Work, bins: &mut Vec<Bin>) {
+        let mut shape = 0;
+        while shape < work.shapes.len() {
+            if work.shapes[shape].remaining == 0 {
+                shape += 1;
+                continue;
+            }
+            let Some(mut bin) = self.best_bin(work, shape) else {
+                // Nothing that limits leave holds these pods; the next shape may be smaller.
+                shape += 1;
+                continue;
+            };
+            let allowed = bin.kind.and_then(|kind| self.nodes_allowed(work.pool, kind)).unwrap_or(1);
+            let times = self.repeat(work, &mut bin, allowed);
+            self.close(work.pool, &mut bin, times);
+            bins.push(bin);
+        }
+    }
+
+    /// The node that begins with a pod of a shape and gives most for its price.
+    fn best_bin(&mut self, work: &mut Work, shape: usize) -> Option<Bin> {
+        let waiting = |order: &&usize| self.orders[**order].remaining() > 0;
+        let orders: Vec<usize> = work.shapes[shape].orders.iter().filter(waiting).copied().collect();
+        for order in orders {
+            let (menu, class) = (self.orders[order].menu, self.orders[order].class);
+            let candidates: Vec<Candidate> = self.pools[work.pool].menu(menu).candidates.clone();
+            let fitting = candidates
+                .into_iter()
+                .filter(|candidate| self.pools[work.pool].takes_alone(candidate.kind, &self.classes[class]));
+            let fitting: Vec<Candidate> = fitting.collect();
+            let overhead = self.config.node_overhead.dollars();
+            let mut best: Option<(f64, Candidate)> = None;
+            for candidate in fitting {
+                let value = self.value_of(work, shape, candidate.kind, menu);
+                let rate = value / (candidate.price.dollars() + overhead).max(f64::MIN_POSITIVE);
+                if best.is_none_or(|(known, _)| rate > known * (1.0 + TINY)) {
+                    best = Some((rate, candidate));
+                }
+            }
+            let Some((_, candidate)) = best else { continue };
+            let mut bin = Bin::opened(work.pool, menu, Vec::new(), self.table.len());
+            bin.kind = Some(candidate.kind);
+            bin.price = candidate.price;
+            let joining = self.joining(&bin, candidate.kind, order, 1)?;
+            self.add_to(&mut bin, order, 1, joining);
+            work.shapes[shape].remaining -= 1;
+            for next in shape..work.shapes.len() {
+                self.add_shape(work, &mut bin, next, i64::MAX, candidate.price);
+            }
+            return Some(bin);
+        }
+        None
+    }
+
+    /// What the pods are worth that a node of a type would hold, begun with a shape and filled largest first.
+    fn value_of(&mut self, work: &Work, first: usize, kind: usize, menu: MenuId) -> f64 {
+        let view = &self.pools[work.pool];
+        let price = view.menu(menu).price_of(kind);
+        let mut used = work.shapes[first].demand.clone();
+        let mut value = work.worth[first];
+        let mut crowded: Vec<usize> = work.shapes[first].crowd.into_iter().collect();
+        self.steps += work.shapes.len() as u64;
+        for (index, shape) in work.shapes.iter().enumerate().skip(first) {
+            let waiting = shape.remaining - i64::from(index == first);
+            if waiting <= 0 || view.menu(shape.menu).price_of(kind).is_none_or(|own| Some(own) > price) {
+                continue;
+            }
+            let mut copies = copies_beside(&shape.demand, &used, &view.kinds[kind].room).min(waiting);
+            if let Some(crowd) = shape.crowd.filter(|_| copies > 0) {
+                copies = copies.min(i64::from(!crowded.contains(&crowd)));
+                crowded.push(crowd);
+            }
+            add_times(&mut used, &shape.demand, copies);
+            value += work.worth[index] * copies as f64;
+        }
+        value
+    }
+
+    /// Orders that a pool has no room for go to the next pool that can take them, or to a more relaxed reading.
+    fn pass_on(&mut self, pool: usize, orders: &[usize]) {
+        for order in orders.iter().copied().filter(|order| self.orders[*order].remaining() > 0).collect::<Vec<_>>() {
+            let settled = self.orders[order].settled;
+            let pods = self.orders[order].pods.split_off(settled);
+            let (class, pin) = (self.orders[order].class, self.orders[order].pin);
+            let stance = Rc::clone(&self.orders[order].stance);
+            let next = (pool + 1..self.pools.len()).find_map(|next| {
+                let menu = self.menu_for(next, class, &stance)?;
+                let menu = self.pools[next].join(menu, pin, &self.wants)?;
+                self.price_for(next, menu, class).map(|_| (next, menu, Rc::clone(&stance)))
+            });
+            match next.or_else(|| self.relaxed_order(class, &stance)) {
+                Some((pool, menu, stance)) => {
+                    self.orders.push(Order { class, stance, pool, pin, menu, pods, settled: 0 });
+                }
+                None => self.leftovers.push(Leftover { class, pods, crowded_out_of: Some(pool) }),
+            }
+        }
+    }
+
+    /// Where pods whose rules ask nothing of where others are can go in the readings after this one.
+    fn relaxed_order(&mut self, class: usize, stance: &Rc<Stance>) -> Option<(usize, MenuId, Rc<Stance>)> {
+        if !stance.rules.are_settled_by_filling() {
+            return None;
+        }
+        let stances = self.stances(class);
+        let later = stances.iter().skip_while(|known| !Rc::ptr_eq(known, stance)).skip(1);
+        for stance in later.filter(|stance| stance.rules.are_settled_by_filling()) {
+            let routed = (0..self.pools.len()).find_map(|pool| Some((pool, self.menu_for(pool, class, stance)?)));
+            if let Some((pool, menu)) = routed {
+                return Some((pool, menu, Rc::clone(stance)));
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,62 @@
+//! The relaxed problem: pods and nodes may be split. Its price is a bound, and its nodes are a guide.
+
+use model::Price;
+
+use super::shapes::Shape;
+use crate::amounts::copies;
+use crate::relax::{Column, Covering, Relaxed, Row, relax};
+use crate::solver::Solver;
+
+/// A type at one of its prices: narrower demands may make the same type dearer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Priced {
+    pub(super) kind: usize,
+    pub(super) price: Price,
+}
+
+/// What the relaxed problem says.
+pub(super) struct Guide {
+    pub(super) columns: Vec<Priced>,
+    pub(super) relaxed: Relaxed,
+}
+
+impl Solver<'_> {
+    /// Solves the relaxed problem for some shapes of a pool.
+    pub(super) fn guide(&mut self, pool: usize, shapes: &[Shape], crowds: usize) -> Guide {
+        let view = &self.pools[pool];
+        let mut columns: Vec<Priced> = Vec::new();
+        let mut menus: Vec<_> = shapes.iter().map(|shape| shape.menu).collect();
+        menus.sort_unstable();
+        menus.dedup();
+        for menu in &menus {
+            let candidates = view.menu(*menu).candidates.iter();
+            columns.extend(candidates.map(|candidate| Priced { kind: candidate.kind, price: candidate.price }));
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        let row = |shape: &Shape| {
+            let own = (0..crowds).map(|crowd| if shape.crowd == Some(crowd) { 1.0 } else { 0.0 });
+            let count = u64::try_from(shape.remaining).unwrap_or(0);
+            Row { count, demand: shape.demand.iter().map(|amount| *amount as f64).chain(own).collect() }
+        };
+        let column = |priced: &Priced| {
+            let room = &view.kinds[priced.kind].room;
+            let cap = |shape: &Shape| {
+                let sold = view.menu(shape.menu).price_of(priced.kind).is_some_and(|price| price <= priced.price);
+                let most = if shape.has_ports || shape.crowd.is_some() { 1 } else { i64::MAX };
+                if sold { u32::try_from(copies(&shape.demand, room).min(most)).unwrap_or(u32::MAX) } else { 0 }
+            };
+            Column {
+                price: priced.price.dollars(),
+                room: room.iter().map(|amount| (*amount).max(0) as f64).chain((0..crowds).map(|_| 1.0)).collect(),
+                caps: shapes.iter().map(cap).collect(),
+            }
+        };
+        let covering =
+            Covering { rows: shapes.iter().map(row).collect(), columns: columns.iter().map(column).collect() };
+        let left = self.config.steps_max.saturating_sub(self.steps);
+        let relaxed = relax(&covering, left);
+        self.steps += relaxed.steps;
+        Guide { columns, relaxed }
+    }
+}
