@@ -7,6 +7,7 @@ use model::{Nomination, Plan, PlannedClaim, PodKey, PoolRefusal, Price, Requirem
 
 use crate::bins::{Bin, holds_bin};
 use crate::daemons::GIVEN_LATER;
+use crate::limits::Footprint;
 use crate::menus::{Candidate, MenuId, PoolView};
 use crate::solver::Solver;
 
@@ -71,7 +72,7 @@ impl Solver<'_> {
         let held = bin.kind.map(|kind| pool.kinds[kind].footprint.clone()).unwrap_or_default();
         let listed = listed(pool, bin, &held, types_max);
         let mut overhead: Option<Resources> = None;
-        let mut largest = Resources::none();
+        let mut largest = Footprint::none();
         for candidate in &listed {
             let view = &pool.kinds[candidate.kind];
             if !pool.limits.is_unlimited() {
@@ -145,7 +146,7 @@ impl Solver<'_> {
 }
 
 /// The types that a claim may list: those that hold its pods and, whichever is taken, leave the pool within its limits.
-fn listed(pool: &PoolView<'_>, bin: &Bin, held: &Resources, types_max: usize) -> Vec<Candidate> {
+fn listed(pool: &PoolView<'_>, bin: &Bin, held: &Footprint, types_max: usize) -> Vec<Candidate> {
     let within = |candidate: &&Candidate| {
         pool.limits.is_unlimited() || pool.limits.admit(&pool.kinds[candidate.kind].footprint, held).is_ok()
     };

@@ -2,63 +2,117 @@
 
 use model::{Pool, ResourceName, Resources, Shortfall};
 
+/// What a node takes of each resource that its pool limits. Without limits it takes nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Footprint(Box<[i64]>);
+
+impl Footprint {
+    /// Nothing at all.
+    pub(crate) fn none() -> Self {
+        Self::default()
+    }
+
+    fn merged(&self, other: &Self, merge: impl Fn(i64, i64) -> i64) -> Self {
+        let amount = |amounts: &[i64], position: usize| amounts.get(position).copied().unwrap_or(0);
+        let length = self.0.len().max(other.0.len());
+        Self((0..length).map(|position| merge(amount(&self.0, position), amount(&other.0, position))).collect())
+    }
+
+    /// Both together.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        self.merged(other, i64::saturating_add)
+    }
+
+    /// Adds another.
+    pub(crate) fn add(&mut self, other: &Self) {
+        *self = self.plus(other);
+    }
+
+    /// Of each resource the larger amount.
+    pub(crate) fn raise_to(&mut self, other: &Self) {
+        let grows = self.0.len() < other.0.len() || self.0.iter().zip(&other.0).any(|(own, other)| own < other);
+        if grows {
+            *self = self.merged(other, i64::max);
+        }
+    }
+
+    /// Of each resource the smaller amount.
+    pub(crate) fn common_minimum(&self, other: &Self) -> Self {
+        self.merged(other, i64::min)
+    }
+}
+
 /// What is left of each limited resource. A resource that no limit names does not appear.
 ///
 /// Every planned claim holds the footprint of the type it is priced as; what it may list beyond that is settled at
 /// the end, out of what all claims together left over. So no choice among listed types can cross a limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    remaining: Resources,
+    names: Vec<ResourceName>,
+    remaining: Vec<i64>,
 }
 
 impl Limits {
     pub(crate) fn of(pool: &Pool) -> Self {
         let left = |(name, limit): (&ResourceName, i64)| (name.clone(), limit.saturating_sub(pool.in_use.get(name)));
-        Self { remaining: pool.limits.iter().map(left).collect() }
+        let (names, remaining) = pool.limits.iter().map(left).unzip();
+        Self { names, remaining }
     }
 
     /// The limited part of what a node with this capacity takes. Each node also counts as one of `nodes`.
-    pub(crate) fn footprint(&self, capacity: &Resources) -> Resources {
+    pub(crate) fn footprint(&self, capacity: &Resources) -> Footprint {
         let nodes = ResourceName::nodes();
-        let share = |(name, _): (&ResourceName, i64)| {
-            let amount = if *name == nodes { 1 } else { capacity.get(name) };
-            (name.clone(), amount)
-        };
-        self.remaining.iter().map(share).collect()
+        Footprint(self.names.iter().map(|name| if *name == nodes { 1 } else { capacity.get(name) }).collect())
     }
 
     /// Whether one node with this footprint may be added, by someone who gives `held` back for it.
-    pub(crate) fn admit(&self, footprint: &Resources, held: &Resources) -> Result<(), Shortfall> {
-        footprint.fit_into(&self.remaining.plus(held))
+    pub(crate) fn admit(&self, footprint: &Footprint, held: &Footprint) -> Result<(), Shortfall> {
+        for (position, left) in self.remaining.iter().enumerate() {
+            let available = left.saturating_add(held.0.get(position).copied().unwrap_or(0));
+            let wanted = footprint.0.get(position).copied().unwrap_or(0);
+            if available < 0 || wanted > available {
+                return Err(self.shortfall(position, wanted, available.max(0)));
+            }
+        }
+        Ok(())
+    }
+
+    fn shortfall(&self, position: usize, wanted: i64, available: i64) -> Shortfall {
+        Shortfall { resource: self.names[position].clone(), wanted, available }
     }
 
     /// The limited resource of which a node with this footprint would take the largest part.
-    pub(crate) fn tightest(&self, footprint: &Resources) -> Option<Shortfall> {
-        let part = |(name, left): (&ResourceName, i64)| {
-            let wanted = footprint.get(name);
-            let shortfall = Shortfall { resource: name.clone(), wanted, available: left.max(0) };
-            (wanted > 0).then(|| (left / wanted.max(1), shortfall))
+    pub(crate) fn tightest(&self, footprint: &Footprint) -> Option<Shortfall> {
+        let part = |(position, left): (usize, &i64)| {
+            let wanted = footprint.0.get(position).copied().filter(|wanted| *wanted > 0)?;
+            Some((left / wanted, self.shortfall(position, wanted, (*left).max(0))))
         };
-        self.remaining.iter().filter_map(part).min().map(|(_, shortfall)| shortfall)
+        self.remaining.iter().enumerate().filter_map(part).min().map(|(_, shortfall)| shortfall)
     }
 
     /// How many nodes with this footprint may be added.
-    pub(crate) fn nodes_max(&self, footprint: &Resources) -> i64 {
-        footprint.copies_in(&self.remaining)
+    pub(crate) fn nodes_max(&self, footprint: &Footprint) -> i64 {
+        if self.remaining.iter().any(|left| *left < 0) {
+            return 0;
+        }
+        let each = self.remaining.iter().zip(&footprint.0).filter(|(_, wanted)| **wanted > 0);
+        each.map(|(left, wanted)| left / wanted).min().unwrap_or(i64::MAX)
     }
 
     /// Holds the footprint of so many nodes.
-    pub(crate) fn take(&mut self, footprint: &Resources, nodes: i64) {
-        self.remaining.add_times(footprint, nodes.saturating_neg());
+    pub(crate) fn take(&mut self, footprint: &Footprint, nodes: i64) {
+        for (left, wanted) in self.remaining.iter_mut().zip(&footprint.0) {
+            *left = left.saturating_sub(wanted.saturating_mul(nodes));
+        }
     }
 
     /// Gives a held footprint back.
-    pub(crate) fn give_back(&mut self, footprint: &Resources) {
-        self.remaining.add(footprint);
+    pub(crate) fn give_back(&mut self, footprint: &Footprint) {
+        self.take(footprint, -1);
     }
 
     /// Whether there are limits at all.
     pub(crate) fn is_unlimited(&self) -> bool {
-        self.remaining.is_empty()
+        self.names.is_empty()
     }
 }

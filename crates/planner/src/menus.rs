@@ -16,7 +16,7 @@ use crate::config::ReservationPolicy;
 use crate::daemons::{Burden, PoolDaemons, once_usable};
 use crate::interner::{Want, Wants};
 use crate::kinds::Pricing;
-use crate::limits::Limits;
+use crate::limits::{Footprint, Limits};
 use crate::reserved::{Reserved, from_reservation};
 use crate::variety::Variety;
 
@@ -28,7 +28,7 @@ pub(crate) struct KindView<'a> {
     /// What is left for other pods.
     pub(crate) room: Amounts,
     /// What a node of this type takes of the pool's limits.
-    pub(crate) footprint: model::Resources,
+    pub(crate) footprint: Footprint,
 }
 
 impl KindView<'_> {
@@ -249,7 +249,7 @@ impl<'a> PoolView<'a> {
     pub(crate) fn takes_alone(&self, kind: usize, class: &Class<'_>) -> bool {
         let footprint = &self.kinds[kind].footprint;
         self.holds_alone(kind, class)
-            && (self.limits.is_unlimited() || self.limits.admit(footprint, &model::Resources::none()).is_ok())
+            && (self.limits.is_unlimited() || self.limits.admit(footprint, &Footprint::none()).is_ok())
     }
 
     /// Whether an empty node of a type holds one pod of a class.

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
-    InstanceType, Mismatch, PlaceRefusal, Pool, PoolRefusal, Refusal, Requirement, Requirements, Resources, Shortfall,
-    Spreading, Text, first_untolerated, labels,
+    InstanceType, Mismatch, PlaceRefusal, Pool, PoolRefusal, Refusal, Requirement, Requirements, Shortfall, Spreading,
+    Text, first_untolerated, labels,
 };
 
+use crate::limits::Footprint;
 use crate::menus::{KindView, PoolView};
 use crate::rules::Rules;
 use crate::solver::Solver;
@@ -297,7 +298,7 @@ fn not_for_sale(kinds: &[&InstanceType], requirements: &Requirements) -> Refusal
 
 /// Of the type that comes closest to what the pool's limits leave, by what it exceeds it.
 fn smallest_excess(pool: &PoolView<'_>, kinds: &[&KindView<'_>]) -> Option<Shortfall> {
-    let excess = |kind: &&KindView<'_>| pool.limits.admit(&kind.footprint, &Resources::none()).err();
+    let excess = |kind: &&KindView<'_>| pool.limits.admit(&kind.footprint, &Footprint::none()).err();
     if kinds.iter().any(|kind| excess(kind).is_none()) {
         return None;
     }

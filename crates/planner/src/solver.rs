@@ -55,6 +55,12 @@ pub(crate) struct Barred {
     pub(crate) pools: BTreeSet<usize>,
 }
 
+fn soft_taints(snapshot: &Snapshot) -> bool {
+    let soft = |taint: &model::Taint| taint.effect == Effect::PreferNoSchedule;
+    snapshot.pools.iter().any(|pool| pool.taints.iter().any(soft))
+        || snapshot.places.iter().any(|place| place.taints.iter().any(soft))
+}
+
 /// Cells by pool, menu and labels.
 type CellMap = BTreeMap<(usize, MenuId, Vec<KeyId>), Rc<[Cell]>>;
 
@@ -69,6 +75,8 @@ pub(crate) struct Solver<'a> {
     pub(crate) places: Vec<PlaceView<'a>>,
     pub(crate) tallies: Tallies<'a>,
     pub(crate) wants: Wants,
+    /// Whether there are taints that only ask to stay away.
+    soft_taints: bool,
     stances: Vec<Option<Rc<[Rc<Stance>]>>>,
     cells: CellMap,
     pub(crate) orders: Vec<Order>,
@@ -102,10 +110,12 @@ pub(crate) struct Solver<'a> {
 impl<'a> Solver<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot, config: &'a PlaceConfig, barred: BTreeMap<usize, Barred>) -> Self {
         let (classes, table) = classes(snapshot);
+        let places = PlaceView::all(snapshot, &table);
         let mut solver = Self {
             pools: PoolView::all(snapshot, &table, config.reservations),
-            places: PlaceView::all(snapshot, &table),
-            tallies: Tallies::new(snapshot),
+            tallies: Tallies::new(snapshot, &places),
+            soft_taints: soft_taints(snapshot) && config.preferences == PreferencePolicy::Respect,
+            places,
             wants: Wants::new(),
             stances: classes.iter().map(|_| None).collect(),
             looks: Vec::new(),
@@ -168,11 +178,7 @@ impl<'a> Solver<'a> {
         if let Some(known) = &self.stances[class] {
             return Rc::clone(known);
         }
-        let soft = |taint: &model::Taint| taint.effect == Effect::PreferNoSchedule;
-        let pools_soft = self.pools.iter().any(|pool| pool.pool.taints.iter().any(soft));
-        let places_soft = self.places.iter().any(|view| view.place.taints.iter().any(soft));
-        let respect = self.config.preferences == PreferencePolicy::Respect;
-        let readings = readings(&self.classes[class], self.config.preferences, respect && (pools_soft || places_soft));
+        let readings = readings(&self.classes[class], self.config.preferences, self.soft_taints);
         let looks = Rc::clone(&self.looks[class]);
         let (mut rulebook, classes) = self.rulebook();
         let mut stances = Vec::with_capacity(readings.len());

@@ -97,12 +97,21 @@ pub(crate) struct Tallies<'a> {
     tallies: Vec<Tally>,
     /// The places of each kind of running pods, looked up once.
     seats: Vec<Option<Vec<(usize, u32)>>>,
+    /// Nodes among the places, in the order of their names.
+    nodes: Vec<(&'a str, usize)>,
 }
 
 impl<'a> Tallies<'a> {
-    pub(crate) fn new(snapshot: &'a Snapshot) -> Self {
+    pub(crate) fn new(snapshot: &'a Snapshot, places: &[PlaceView<'a>]) -> Self {
         let seats = snapshot.bound.iter().map(|_| None).collect();
-        Self { snapshot, keys: Vec::new(), numbers: BTreeMap::new(), tallies: Vec::new(), seats }
+        let mut nodes: Vec<(&'a str, usize)> = Vec::with_capacity(places.len());
+        for (index, view) in places.iter().enumerate() {
+            if let PlaceId::Node(name) = &view.place.id {
+                nodes.push((name.as_str(), index));
+            }
+        }
+        nodes.sort_unstable();
+        Self { snapshot, keys: Vec::new(), numbers: BTreeMap::new(), tallies: Vec::new(), seats, nodes }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -128,7 +137,7 @@ impl<'a> Tallies<'a> {
         };
         let counts = vec![0; if Self::is_host(&subject.key) { places.len() } else { self.keys[key.0].values.len() }];
         self.tallies.push(Tally { subject, key, counts, total: 0, counting });
-        self.count_bound(number, places);
+        self.count_bound(number);
         number
     }
 
@@ -230,13 +239,13 @@ impl<'a> Tallies<'a> {
         }
     }
 
-    fn count_bound(&mut self, number: TallyId, places: &[PlaceView<'_>]) {
+    fn count_bound(&mut self, number: TallyId) {
         let bound = &self.snapshot.bound;
         for (index, (kind, nodes)) in bound.iter().enumerate() {
             if !self.counts_kind(&self.tallies[number.0].subject.counted, kind) {
                 continue;
             }
-            let seats = self.seats[index].take().unwrap_or_else(|| seats(nodes, places));
+            let seats = self.seats[index].take().unwrap_or_else(|| seats(nodes, &self.nodes));
             seats.iter().for_each(|(place, pods)| self.add_on_place(number, *place, *pods));
             self.seats[index] = Some(seats);
         }
@@ -266,24 +275,13 @@ impl Tally {
 }
 
 /// The places of running pods. Both lists are in the order of node names, so one walk along both finds all.
-fn seats(nodes: &BTreeMap<model::NodeName, u32>, places: &[PlaceView<'_>]) -> Vec<(usize, u32)> {
-    let mut by_name: Vec<(&str, usize)> = Vec::with_capacity(places.len());
-    for (index, view) in places.iter().enumerate() {
-        if let PlaceId::Node(name) = &view.place.id {
-            by_name.push((name.as_str(), index));
-        }
-    }
-    if !by_name.is_sorted() {
-        by_name.sort_unstable();
-    }
-    let mut found = Vec::with_capacity(nodes.len());
-    let mut rest = by_name.as_slice();
-    for (name, pods) in nodes {
-        let skip = rest.partition_point(|(known, _)| *known < name.as_str());
-        rest = &rest[skip..];
-        if let Some((known, place)) = rest.first().filter(|(known, _)| *known == name.as_str()) {
-            debug_assert_eq!(*known, name.as_str());
-            found.push((*place, *pods));
+fn seats(pods: &BTreeMap<model::NodeName, u32>, nodes: &[(&str, usize)]) -> Vec<(usize, u32)> {
+    let mut found = Vec::with_capacity(pods.len());
+    let mut known = nodes.iter().peekable();
+    for (name, count) in pods {
+        while known.next_if(|(node, _)| *node < name.as_str()).is_some() {}
+        if let Some((_, place)) = known.next_if(|(node, _)| *node == name.as_str()) {
+            found.push((*place, *count));
         }
     }
     found

@@ -7,10 +7,10 @@ use crate::bins::{Bin, cheapest_holding};
 use crate::solver::Solver;
 
 /// Pods that second thoughts may look at, for each pod that was packed: so that they cost no more than the first ones.
-const LOOKS_PER_POD: u64 = 16;
+const LOOKS_PER_POD: u64 = 2;
 
 /// Small plans get at least this many looks: they are the ones where it pays.
-const LOOKS_MIN: u64 = 20_000;
+const LOOKS_MIN: u64 = 4_000;
 
 /// This many of the emptiest nodes are looked at again; pairs of them are some thousand.
 const EMPTIEST: usize = 48;

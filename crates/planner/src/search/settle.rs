@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use model::{Price, Resources};
+use model::Price;
 
 use super::{Cost, Found, Node, ORDER_STEPS, Search, Site, order};
 use crate::amounts::{Amounts, add_times, copies, holds};
+use crate::limits::Footprint;
 use crate::menus::{Candidate, MenuId};
 use crate::tallies::KeyId;
 
@@ -19,7 +20,7 @@ impl Search<'_, '_> {
             if view.limits.is_unlimited() {
                 return true;
             }
-            let mut least = Resources::none();
+            let mut least = Footprint::none();
             for node in &self.nodes {
                 let Site::New { pool: own, menu } = node.site else { continue };
                 if own != pool {
@@ -29,7 +30,7 @@ impl Search<'_, '_> {
                 let smallest = footprints.cloned().reduce(|sum, other| sum.common_minimum(&other));
                 least.add(&smallest.unwrap_or_default());
             }
-            view.limits.admit(&least, &Resources::none()).is_ok()
+            view.limits.admit(&least, &Footprint::none()).is_ok()
         })
     }
 
@@ -88,14 +89,14 @@ impl Search<'_, '_> {
         if view.limits.is_unlimited() {
             return true;
         }
-        let mut sum = Resources::none();
+        let mut sum = Footprint::none();
         for (node, candidate) in new.iter().zip(chosen) {
             if matches!(self.nodes[*node].site, Site::New { pool: own, .. } if own == pool) {
                 sum.add(&view.kinds[candidate.kind].footprint);
             }
         }
         more.into_iter().for_each(|kind| sum.add(&view.kinds[kind].footprint));
-        view.limits.admit(&sum, &Resources::none()).is_ok()
+        view.limits.admit(&sum, &Footprint::none()).is_ok()
     }
 
     /// Whether every pod with a new node has it from the first pool that could make one for it, or uses room that is

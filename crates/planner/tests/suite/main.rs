@@ -26,3 +26,4 @@ mod room;
 mod scenario;
 #[cfg(test)]
 mod topology;
+mod wishes;

@@ -176,7 +176,8 @@ proptest! {
         judge(&scenario.snapshot, &plan);
     }
 
-    /// A search without any steps left gives a dearer plan, not a wrong one.
+    /// PROV-52. DIFFERS: the search ends after counted steps, the same on every machine, and not after a minute; what it
+    /// has by then is a whole plan. A search without any steps left gives a dearer plan, not a wrong one.
     #[test]
     fn a_plan_without_search_obeys_every_rule(lines in cluster(ALL)) {
         let config = PlaceConfig { steps_max: 0, types_per_claim_max: 2, ..PlaceConfig::default() };
