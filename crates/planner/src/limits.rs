@@ -90,6 +90,12 @@ impl Limits {
         self.remaining.iter().enumerate().filter_map(part).min().map(|(_, shortfall)| shortfall)
     }
 
+    /// The largest part of what is left of a limited resource that one node with this footprint takes.
+    pub(crate) fn share(&self, footprint: &Footprint) -> f64 {
+        let part = |(left, wanted): (&i64, &i64)| *wanted as f64 / (*left).max(1) as f64;
+        self.remaining.iter().zip(&footprint.0).map(part).fold(0.0, f64::max)
+    }
+
     /// How many nodes with this footprint may be added.
     pub(crate) fn nodes_max(&self, footprint: &Footprint) -> i64 {
         if self.remaining.iter().any(|left| *left < 0) {

@@ -94,6 +94,8 @@ pub(crate) struct Solver<'a> {
     pub(crate) loads: BTreeMap<Want, u64>,
     /// Per pool, the lowest total price of any way to hold its orders.
     pub(crate) bounds: Vec<f64>,
+    /// While limits bind: what each type of the pool takes of them.
+    pub(crate) thrift: Option<Vec<f64>>,
     /// What is left of each reservation.
     pub(crate) reservations: BTreeMap<Text, u32>,
     /// Classes that wait for reserved capacity, and for which.
@@ -129,6 +131,7 @@ impl<'a> Solver<'a> {
             leftovers: Vec::new(),
             loads: BTreeMap::new(),
             bounds: Vec::new(),
+            thrift: None,
             reservations: BTreeMap::new(),
             deferred: BTreeMap::new(),
             overflowed: !barred.is_empty(),

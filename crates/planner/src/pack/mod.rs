@@ -14,7 +14,8 @@ use model::Price;
 
 use crate::amounts::{add_times, copies_beside};
 use crate::bins::{Bin, Load, cheapest_holding, holds_bin};
-use crate::menus::{Candidate, MenuId};
+use crate::limits::Limits;
+use crate::menus::{Candidate, KindView, MenuId};
 use crate::relax::Share;
 use crate::solver::{Leftover, Order, Solver};
 use crate::stance::Stance;
@@ -116,12 +117,54 @@ impl Solver<'_> {
         let mut bins: Vec<Bin> = Vec::new();
         for level in priorities {
             let own: Vec<usize> = orders.iter().copied().filter(|order| priority(self, *order) == level).collect();
-            self.fill_room(&mut bins, &own);
-            bins.extend(self.pack(pool, &own));
-            // What money would buy may be more than a limit allows where a tighter fit would do.
-            self.fill_room(&mut bins, &own);
+            self.pack_level(pool, &own, &mut bins);
         }
         bins
+    }
+
+    /// Packs one priority for little money, and if that leaves pods out, for little of what the limits leave.
+    fn pack_level(&mut self, pool: usize, orders: &[usize], bins: &mut Vec<Bin>) {
+        let before = (bins.clone(), self.pools[pool].limits.clone(), self.settled_of(orders));
+        let left = self.pack_and_fill(pool, orders, bins);
+        if left == 0 {
+            return;
+        }
+        let cheap = (bins.clone(), self.pools[pool].limits.clone(), self.settled_of(orders));
+        self.restore(pool, orders, bins, before);
+        let limits = &self.pools[pool].limits;
+        let share = |kind: &KindView<'_>| limits.share(&kind.footprint);
+        self.thrift = Some(self.pools[pool].kinds.iter().map(share).collect());
+        let left_by_thrift = self.pack_and_fill(pool, orders, bins);
+        self.thrift = None;
+        if left_by_thrift >= left {
+            self.restore(pool, orders, bins, cheap);
+        }
+    }
+
+    fn pack_and_fill(&mut self, pool: usize, orders: &[usize], bins: &mut Vec<Bin>) -> i64 {
+        self.fill_room(bins, orders);
+        bins.extend(self.pack(pool, orders));
+        self.fill_room(bins, orders);
+        orders.iter().map(|order| self.orders[*order].remaining()).sum()
+    }
+
+    fn settled_of(&self, orders: &[usize]) -> Vec<usize> {
+        orders.iter().map(|order| self.orders[*order].settled).collect()
+    }
+
+    fn restore(&mut self, pool: usize, orders: &[usize], bins: &mut Vec<Bin>, before: (Vec<Bin>, Limits, Vec<usize>)) {
+        let (known, limits, settled) = before;
+        *bins = known;
+        self.pools[pool].limits = limits;
+        orders.iter().zip(settled).for_each(|(order, settled)| self.orders[*order].settled = settled);
+    }
+
+    /// What a node of a type counts in the search: its price, or its part of what limits leave.
+    fn cost_of(&self, kind: usize, price: Price) -> f64 {
+        match &self.thrift {
+            Some(shares) => shares.get(kind).copied().unwrap_or(0.0) + price.dollars() * TINY,
+            None => price.dollars(),
+        }
     }
 
     /// Puts waiting pods into room that nodes have anyway, as the types they are filled for.
@@ -269,8 +312,9 @@ impl Solver<'_> {
 
     /// Takes the node's share of the pool's limits, and its price as the cheapest type that holds it.
     fn close(&mut self, pool: usize, bin: &mut Bin, times: u32) {
+        let thrifty = self.thrift.is_some();
         let view = &mut self.pools[pool];
-        let cheapest = cheapest_holding(view, bin);
+        let cheapest = cheapest_holding(view, bin).filter(|_| !thrifty);
         let within = |candidate: &Candidate| {
             let footprint = &view.kinds[candidate.kind].footprint;
             view.limits.is_unlimited() || view.limits.nodes_max(footprint) >= i64::from(times)
@@ -307,7 +351,7 @@ impl Solver<'_> {
             let dearer = joining.price.dollars() - bin.price.max(ceiling).dollars();
             let copies = joining.copies;
             let worth = work.worth.get(shape).copied().unwrap_or(0.0) * copies as f64;
-            if !bin.loads.is_empty() && dearer > worth {
+            if !bin.loads.is_empty() && self.thrift.is_none() && dearer > worth {
                 continue;
             }
             self.add_to(bin, order, copies, joining);
@@ -370,11 +414,12 @@ impl Solver<'_> {
                 .into_iter()
                 .filter(|candidate| self.pools[work.pool].takes_alone(candidate.kind, &self.classes[class]));
             let fitting: Vec<Candidate> = fitting.collect();
-            let overhead = self.config.node_overhead.dollars();
+            let overhead = if self.thrift.is_some() { 0.0 } else { self.config.node_overhead.dollars() };
             let mut best: Option<(f64, Candidate)> = None;
             for candidate in fitting {
                 let value = self.value_of(work, shape, candidate.kind, menu);
-                let rate = value / (candidate.price.dollars() + overhead).max(f64::MIN_POSITIVE);
+                let cost = self.cost_of(candidate.kind, candidate.price);
+                let rate = value / (cost + overhead).max(f64::MIN_POSITIVE);
                 if best.is_none_or(|(known, _)| rate > known * (1.0 + TINY)) {
                     best = Some((rate, candidate));
                 }

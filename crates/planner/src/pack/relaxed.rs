@@ -47,7 +47,7 @@ impl Solver<'_> {
                 if sold { u32::try_from(copies(&shape.demand, room).min(most)).unwrap_or(u32::MAX) } else { 0 }
             };
             Column {
-                price: priced.price.dollars(),
+                price: self.cost_of(priced.kind, priced.price),
                 room: room.iter().map(|amount| (*amount).max(0) as f64).chain((0..crowds).map(|_| 1.0)).collect(),
                 caps: shapes.iter().map(cap).collect(),
             }

@@ -108,3 +108,20 @@ fn claims_grow_for_pods_that_limits_leave_out() {
             soft m.2xlarge a $1: late-6 late-7 late-8 late-9"#]],
     );
 }
+
+/// Where a limit binds, what takes little of it comes before what costs little: nobody waits who could have a node.
+#[test]
+fn limits_are_used_sparingly_when_they_bind() {
+    check(
+        "type r.xlarge cpu=4 mem=32Gi a:0.03
+         type c.xlarge cpu=4 mem=8Gi  a:0.05
+         pool default limit.mem=50Gi
+         pod  web*20 cpu=1",
+        expect![[r#"
+            default c.xlarge a $0.05: web-0 web-1 web-10 web-11
+            default c.xlarge a $0.05: web-12 web-13 web-14 web-15
+            default c.xlarge a $0.05: web-16 web-17 web-18 web-19
+            default c.xlarge a $0.05: web-2 web-3 web-4 web-5
+            default c.xlarge a $0.05: web-6 web-7 web-8 web-9"#]],
+    );
+}
