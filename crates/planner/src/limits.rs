@@ -36,6 +36,11 @@ impl Footprint {
         }
     }
 
+    /// Whether this takes no more of any resource than the other.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|(own, other)| own <= other)
+    }
+
     /// Of each resource the smaller amount.
     pub(crate) fn common_minimum(&self, other: &Self) -> Self {
         self.merged(other, i64::min)

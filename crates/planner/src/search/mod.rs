@@ -12,6 +12,7 @@ mod settle;
 pub(crate) use kinds::ranks;
 use kinds::{in_order, place_node, settles, useful};
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -31,6 +32,9 @@ pub(crate) const PODS_MAX: usize = 14;
 
 /// A few tens of milliseconds at most.
 const STEPS_MAX: u64 = 200_000;
+
+/// So many types are looked at in the time of a step.
+const LOOKS_PER_STEP: u64 = 32;
 
 /// What the search for an order counts.
 const ORDER_STEPS: u64 = 10;
@@ -111,7 +115,7 @@ struct Search<'s, 'a> {
     /// After which kinds it can be asked whether all so far can come to their nodes, because nobody who comes later
     /// could help them.
     settles: Vec<bool>,
-    steps: u64,
+    steps: Cell<u64>,
 }
 
 /// Looks for an arrangement that is better than what is known, and carries it out on a solver that has placed nothing
@@ -139,7 +143,7 @@ pub(crate) fn improve(solver: &mut Solver<'_>, known: &Cost) -> Outcome {
         nodes: places,
         known: known.clone(),
         found: None,
-        steps: 0,
+        steps: Cell::new(0),
         solver,
         kinds,
         demanded,
@@ -147,7 +151,7 @@ pub(crate) fn improve(solver: &mut Solver<'_>, known: &Cost) -> Outcome {
     };
     search.place(0, 0, Seat::Known(0, 0));
     let Search { solver, kinds, found, steps, .. } = search;
-    solver.steps += steps;
+    solver.steps += steps.get();
     let improved = found.is_some();
     if let Some(found) = found {
         realize::realize(solver, &kinds, found);
@@ -161,10 +165,18 @@ pub(crate) struct Outcome {
 }
 
 impl Search<'_, '_> {
+    fn count(&self, steps: u64) {
+        self.steps.set(self.steps.get() + steps);
+    }
+
+    fn is_over(&self) -> bool {
+        self.steps.get() > STEPS_MAX
+    }
+
     /// Places the pods of a kind from the given one on; equal pods take seats in order.
     fn place(&mut self, kind: usize, pod: usize, from: Seat) {
-        self.steps += 1;
-        if self.steps > STEPS_MAX || self.is_hopeless(kind, pod) {
+        self.count(1);
+        if self.is_over() || self.is_hopeless(kind, pod) {
             return;
         }
         if kind == self.kinds.len() {
@@ -196,7 +208,7 @@ impl Search<'_, '_> {
     /// Goes on with the next kind, unless what is settled already cannot come about in any order.
     fn next(&mut self, kind: usize) {
         if self.settles[kind] {
-            self.steps += ORDER_STEPS;
+            self.count(ORDER_STEPS);
             if order::find(self).is_none() {
                 return;
             }
@@ -333,6 +345,8 @@ impl Search<'_, '_> {
 
     fn holding<'n>(&'n self, pool: usize, menu: MenuId, node: &'n Node) -> impl Iterator<Item = Candidate> + 'n {
         let view = &self.solver.pools[pool];
+        // A look at a type is a small part of a step.
+        self.count(1 + view.menu(menu).candidates.len() as u64 / LOOKS_PER_STEP);
         view.menu(menu).candidates.iter().copied().filter(move |candidate| {
             let kind = &view.kinds[candidate.kind];
             let attaches = |(driver, count): (&model::Text, &u32)| {

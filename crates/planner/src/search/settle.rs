@@ -50,7 +50,7 @@ impl Search<'_, '_> {
         if !self.respects_pools(&types) {
             return;
         }
-        self.steps += ORDER_STEPS;
+        self.count(ORDER_STEPS);
         let Some(order) = order::find(self) else { return };
         self.known = cost;
         self.found = Some(Found { nodes: self.nodes.clone(), types, order });
@@ -63,7 +63,9 @@ impl Search<'_, '_> {
         price: Price,
         best: &mut Option<(Price, Vec<Candidate>)>,
     ) {
-        if best.as_ref().is_some_and(|(known, _)| price >= *known) || !self.limits_hold(new, chosen) {
+        self.count(1);
+        let dearer = best.as_ref().is_some_and(|(known, _)| price >= *known);
+        if dearer || self.is_over() || !self.limits_hold(new, chosen) {
             return;
         }
         let Some(node) = new.get(chosen.len()).map(|node| &self.nodes[*node]) else {
@@ -71,13 +73,25 @@ impl Search<'_, '_> {
             return;
         };
         let Site::New { pool, menu } = node.site else { return };
-        let unlimited = self.solver.pools[pool].limits.is_unlimited();
-        let options = if unlimited { 1 } else { usize::MAX };
-        for candidate in self.holding(pool, menu, node).take(options).collect::<Vec<_>>() {
+        for candidate in self.worth_trying(pool, menu, node) {
             chosen.push(candidate);
             self.choose_types(new, chosen, price.plus(candidate.price), best);
             chosen.pop();
         }
+    }
+
+    /// Of the types that hold a node those that no cheaper one makes pointless by taking no more of any limit.
+    fn worth_trying(&self, pool: usize, menu: MenuId, node: &Node) -> Vec<Candidate> {
+        let kinds = &self.solver.pools[pool].kinds;
+        let mut kept: Vec<Candidate> = Vec::new();
+        for candidate in self.holding(pool, menu, node) {
+            let footprint = &kinds[candidate.kind].footprint;
+            let pointless = |cheaper: &Candidate| kinds[cheaper.kind].footprint.is_within(footprint);
+            if !kept.iter().any(pointless) {
+                kept.push(candidate);
+            }
+        }
+        kept
     }
 
     fn limits_hold(&self, new: &[usize], chosen: &[Candidate]) -> bool {
