@@ -135,15 +135,6 @@ async fn pods_without_a_node_are_told_why(bed: &impl Bed) -> Result<()> {
             operator: DoesNotExist
 ",
         ),
-        pod(
-            "spread",
-            "  topologySpreadConstraints:
-  - maxSkew: 1
-    topologyKey: topology.kubernetes.io/zone
-    whenUnsatisfiable: DoNotSchedule
-    labelSelector: {}
-",
-        ),
     ];
     bed.apply(&[kwok_node_class("default"), node_pool("default", limited), pods.concat()].join("---\n")).await?;
     let controller = bed.start_controller("controller", &ControllerSettings::default()).await?;
@@ -153,10 +144,6 @@ async fn pods_without_a_node_are_told_why(bed: &impl Bed) -> Result<()> {
         ("elsewhere", "nodepool \"default\": no instance type met the scheduling requirements"),
         ("host", "label \"kubernetes.io/hostname\" is restricted"),
         ("field", "node selector term with matchFields is not supported"),
-        (
-            "spread",
-            "a topology spread constraint with whenUnsatisfiable DoNotSchedule, which this version does not plan yet",
-        ),
         ("over-limit", "exceed limits for nodepool, cpu: 2 wanted, 0 there; raise spec.limits or free capacity"),
     ];
     for (name, wanted) in table {
