@@ -211,6 +211,9 @@ impl Requirement {
         };
         let bounds = Self::bounded(lower, upper);
         values.retain(|value| bounds.within_bounds(value));
+        if complement && is_exhausted(lower, upper, values.iter()) {
+            return Self { demands_presence, ..Self::impossible() }.with_min_values(min_values);
+        }
         // A listed set needs no bounds any more: they have done their work on the values.
         let (lower, upper) = if complement { (lower, upper) } else { (None, None) };
         Self { values, complement, lower, upper, demands_presence, min_values }
@@ -229,11 +232,20 @@ impl Requirement {
             return false;
         }
         match (self.complement, other.complement) {
-            (true, true) => true,
+            (true, true) => !is_exhausted(lower, upper, self.values.union(&other.values)),
             (false, _) => self.values.iter().any(|value| self.admits(value) && other.admits(value)),
             (true, false) => other.values.iter().any(|value| self.admits(value) && other.admits(value)),
         }
     }
+}
+
+/// Whether every integer between two bounds is excluded.
+fn is_exhausted<'a>(lower: Option<i64>, upper: Option<i64>, excluded: impl Iterator<Item = &'a Text>) -> bool {
+    let (Some(lower), Some(upper)) = (lower, upper) else { return false };
+    let number = |value: &Text| value.parse::<i64>().ok().filter(|number| number.to_string() == **value);
+    let numbers: BTreeSet<i64> =
+        excluded.filter_map(number).filter(|number| (lower..=upper).contains(number)).collect();
+    i128::from(upper) - i128::from(lower) < numbers.len() as i128
 }
 
 /// At most this many values are printed.
