@@ -66,7 +66,7 @@ pub struct Plan {
     pub bound: Price,
     /// How much searching it took, in counted steps: the same on every machine.
     pub steps: u64,
-    /// Whether the search was stopped before its end; what the plan says holds all the same.
+    /// Whether the steps ran out before the search ended; what the plan says holds all the same.
     pub interrupted: bool,
 }
 

@@ -39,7 +39,7 @@ impl Solver<'_> {
             barren_pools,
             sequence,
             steps: self.steps,
-            interrupted: false,
+            interrupted: self.steps >= self.config.steps_max,
         }
     }
 

@@ -9,6 +9,7 @@
 //! tallies  who is where                   rules     what a reading demands of the pods around it
 //! places   nodes that are there           menus     types of a pool that meet demands, with prices
 //! seat     a place or an order for each   pack      orders to new nodes, after the relaxed problem
+//! search   few pods, arranged exactly     relax     the relaxed problem; bound: what no plan can undercut
 //! refuse   why not                        finish    the plan as it is told
 //! ```
 

@@ -84,9 +84,7 @@ impl Rules {
     pub(crate) fn is_free(&self) -> bool {
         self.keys.is_empty() && self.host.is_empty() && self.host_near.is_empty() && !self.is_sought_on_host
     }
-}
 
-impl Rules {
     /// Whether the pod comes before those whom only their host concerns: its domain is settled, or others want to join it.
     pub(crate) fn come_first(&self) -> bool {
         !self.keys.is_empty() || self.is_sought_on_host
