@@ -100,31 +100,21 @@ impl InstanceType {
         overhead: Resources,
         offerings: Vec<Offering>,
     ) -> Arc<Self> {
-        let mut allocatable = capacity.clone();
-        for (resource, kept) in overhead.iter() {
-            allocatable.set(resource.clone(), capacity.get(resource) - kept);
-        }
-        let memory = crate::ResourceName::memory();
-        let huge: i64 = capacity.iter().filter(|(name, _)| name.is_hugepages()).map(|(_, amount)| amount).sum();
-        if capacity.names(&memory) {
-            allocatable.set(memory.clone(), (allocatable.get(&memory) - huge).max(0));
-        }
+        let allocatable = allocatable(&capacity, &overhead);
         let attach_limits = AttachLimits::new();
-        Arc::new(Self {
-            name,
-            requirements,
-            capacity,
-            overhead,
-            allocatable: allocatable.floored(),
-            offerings,
-            attach_limits,
-        })
+        Arc::new(Self { name, requirements, capacity, overhead, allocatable, offerings, attach_limits })
     }
 
     /// The same type with limits on volumes.
     #[must_use]
     pub fn with_attach_limits(self: Arc<Self>, attach_limits: AttachLimits) -> Arc<Self> {
         Arc::new(Self { attach_limits, ..Arc::unwrap_or_clone(self) })
+    }
+
+    /// The same type with another capacity, which leaves another allocatable, and other offerings.
+    #[must_use]
+    pub(crate) fn with_capacity(&self, capacity: Resources, offerings: Vec<Offering>) -> Self {
+        Self { allocatable: allocatable(&capacity, &self.overhead), capacity, offerings, ..self.clone() }
     }
 
     /// Offerings for sale that a node with these requirements could be bought with.
@@ -138,6 +128,20 @@ impl InstanceType {
     pub fn cheapest_price(&self, requirements: &Requirements) -> Option<Price> {
         self.offerings_for(requirements).map(|offering| offering.price).min()
     }
+}
+
+/// Capacity less overhead, with huge pages taken out of memory.
+fn allocatable(capacity: &Resources, overhead: &Resources) -> Resources {
+    let mut allocatable = capacity.clone();
+    for (resource, kept) in overhead.iter() {
+        allocatable.set(resource.clone(), capacity.get(resource) - kept);
+    }
+    let memory = crate::ResourceName::memory();
+    let huge: i64 = capacity.iter().filter(|(name, _)| name.is_hugepages()).map(|(_, amount)| amount).sum();
+    if capacity.names(&memory) {
+        allocatable.set(memory.clone(), (allocatable.get(&memory) - huge).max(0));
+    }
+    allocatable.floored()
 }
 
 #[cfg(test)]

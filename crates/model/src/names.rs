@@ -1,10 +1,32 @@
 //! Names as types of their own, so that a pool's name never stands where a node's name belongs.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Shared, immutable text: label keys and values repeat thousands of times in a cluster.
 pub type Text = Arc<str>;
+
+/// Clusters have some hundred label keys and resource names; strangers may invent more, which are not remembered.
+const SHARED_MAX: usize = 4096;
+
+static SHARED: RwLock<BTreeSet<Text>> = RwLock::new(BTreeSet::new());
+
+/// The one copy of a text that is asked for again and again: a label's key, a resource's name.
+///
+/// Equal texts that are one copy are compared by address, and hundreds of instance types that repeat the same keys fit
+/// the processor's cache. Nothing but speed depends on it.
+pub fn shared(text: &str) -> Text {
+    if let Some(known) = SHARED.read().unwrap_or_else(PoisonError::into_inner).get(text) {
+        return Text::clone(known);
+    }
+    let mut all = SHARED.write().unwrap_or_else(PoisonError::into_inner);
+    let new = all.get(text).map_or_else(|| Text::from(text), Text::clone);
+    if all.len() < SHARED_MAX {
+        all.insert(Text::clone(&new));
+    }
+    new
+}
 
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {

@@ -32,9 +32,12 @@ pub enum Stage {
     Joining,
     /// A claim whose instance is not known yet: labels may still take any value its requirements admit.
     Promised,
+    /// A node on its way out: rules between pods see it and the pods that stay on it until it is gone, as the
+    /// kube-scheduler does, but no pod is put there.
+    Going,
 }
 
-/// Where pods may go without a new machine.
+/// Where pods may go without a new machine, or where pods are that others still have to mind; see [`Stage::Going`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// What it is.

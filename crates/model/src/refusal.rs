@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::{HostPort, Mismatch, PoolName, Requirement, ResourceName, Rule, Stage, Taint, Text, format_quantity};
+use crate::{
+    HostPort, Mismatch, PoolName, Requirement, ResourceName, Rule, Stage, Taint, Text, TypeGap, TypeSearch,
+    format_quantity,
+};
 
 /// A resource of which there is too little.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,11 +96,15 @@ pub enum Refusal {
     },
     /// No instance type of the pool has the demanded labels.
     NoTypeWithLabels {
+        /// What was sought, and what was missing.
+        search: Box<TypeSearch>,
         /// Where the type that came closest parts.
         mismatch: Mismatch,
     },
     /// No instance type is large enough.
     NoTypeLargeEnough {
+        /// What was sought, and what was missing.
+        search: Box<TypeSearch>,
         /// What the largest compatible type lacks.
         shortfall: Shortfall,
     },
@@ -108,6 +115,8 @@ pub enum Refusal {
     },
     /// Types would fit, but none of them is for sale with the demanded zone and capacity type.
     NoOffering {
+        /// What was sought, and what was missing.
+        search: Box<TypeSearch>,
         /// Zones in which a type that fits is for sale.
         zones_for_sale: BTreeSet<Text>,
         /// What was asked for instead, if the zone was the matter.
@@ -190,24 +199,22 @@ impl fmt::Display for Refusal {
                 let protocol = if protocol.is_empty() { "TCP" } else { protocol };
                 write!(formatter, "host port {address}:{port}/{protocol} is taken; free it or use another port")
             }
-            Self::NoTypeWithLabels { mismatch } => {
-                write!(formatter, "no instance type met the scheduling requirements, {mismatch}")
+            Self::NoTypeWithLabels { search, mismatch } => {
+                write!(formatter, "{}, {mismatch}, {}", search.gap, search.sought())
             }
-            Self::NoTypeLargeEnough { shortfall } => {
-                write!(formatter, "no instance type has enough resources, {shortfall}")?;
-                let typo = shortfall.resource.is_cpu() && shortfall.wanted >= 1_000_000_000;
+            Self::NoTypeLargeEnough { search, shortfall } => {
+                write!(formatter, "{}, {shortfall}, {}", search.gap, search.sought())?;
+                let is_huge = shortfall.resource.is_cpu() && shortfall.wanted >= 1_000_000_000;
+                let typo = is_huge && search.gap == TypeGap::Size;
                 formatter.write_str(if typo { " (CPU request >= 1 Million, m vs M typo?)" } else { "" })
             }
             Self::TooFull { shortfall } => write!(formatter, "too little room, {shortfall}"),
-            Self::NoOffering { zones_for_sale, zones_wanted } => {
-                formatter
-                    .write_str("no instance type has an available offering in the allowed zones and capacity types")?;
-                match zones_wanted {
-                    Some(wanted) => {
-                        write!(formatter, "; zone {wanted} was wanted, for sale are {}", joined(zones_for_sale))
-                    }
-                    None => Ok(()),
+            Self::NoOffering { search, zones_for_sale, zones_wanted } => {
+                write!(formatter, "{}", search.gap)?;
+                if let Some(wanted) = zones_wanted {
+                    write!(formatter, ", zone {wanted} was wanted, for sale are {}", joined(zones_for_sale))?;
                 }
+                write!(formatter, ", {}", search.sought())
             }
             Self::LimitReached { shortfall } => write!(
                 formatter,
@@ -277,6 +284,7 @@ impl fmt::Display for PlaceRefusal {
             Stage::Ready => "ready",
             Stage::Joining => "joining",
             Stage::Promised => "promised",
+            Stage::Going => "going",
         };
         let owner = self.pool.as_ref().map_or_else(|| "of no pool".to_owned(), |pool| format!("of {pool}"));
         write!(formatter, "{} {stage} node(s) {owner}: {}", self.count, self.refusal)

@@ -60,7 +60,8 @@ impl Operator {
 /// The values a label may take: a listed set, or everything but a listed set, perhaps within integer bounds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requirement {
-    values: BTreeSet<Text>,
+    /// In order, each once.
+    values: Vec<Text>,
     /// Whether `values` are the excluded ones.
     complement: bool,
     lower: Option<i64>,
@@ -74,13 +75,13 @@ pub struct Requirement {
 impl Requirement {
     /// A requirement as written; `None` when a numeric operator lacks its one integer.
     pub fn new<V: Into<Text>>(operator: Operator, values: impl IntoIterator<Item = V>) -> Option<Self> {
-        let values: BTreeSet<Text> = values.into_iter().map(Into::into).collect();
+        let values = sorted(values.into_iter().map(Into::into).collect());
         let number = || match values.len() {
             1 => values.first().and_then(|value| value.parse::<i64>().ok()),
             _ => None,
         };
         Some(match operator {
-            Operator::In => Self::any_of(values),
+            Operator::In => Self::listed(values, false),
             Operator::NotIn => Self { demands_presence: false, ..Self::listed(values, true) },
             Operator::Exists => Self::exists(),
             Operator::DoesNotExist => Self::does_not_exist(),
@@ -95,12 +96,12 @@ impl Requirement {
         })
     }
 
-    fn listed(values: BTreeSet<Text>, complement: bool) -> Self {
+    fn listed(values: Vec<Text>, complement: bool) -> Self {
         Self { values, complement, lower: None, upper: None, demands_presence: true, min_values: None }
     }
 
     fn impossible() -> Self {
-        Self::listed(BTreeSet::new(), false)
+        Self::listed(Vec::new(), false)
     }
 
     fn bounded(lower: Option<i64>, upper: Option<i64>) -> Self {
@@ -109,22 +110,22 @@ impl Requirement {
 
     /// Exactly one value.
     pub fn is(value: impl Into<Text>) -> Self {
-        Self::listed(BTreeSet::from([value.into()]), false)
+        Self::listed(vec![value.into()], false)
     }
 
     /// One of several values.
     pub fn any_of<V: Into<Text>>(values: impl IntoIterator<Item = V>) -> Self {
-        Self::listed(values.into_iter().map(Into::into).collect(), false)
+        Self::listed(sorted(values.into_iter().map(Into::into).collect()), false)
     }
 
     /// Any value at all.
     pub fn exists() -> Self {
-        Self::listed(BTreeSet::new(), true)
+        Self::listed(Vec::new(), true)
     }
 
     /// The label is absent.
     pub fn does_not_exist() -> Self {
-        Self { demands_presence: false, ..Self::listed(BTreeSet::new(), false) }
+        Self { demands_presence: false, ..Self::listed(Vec::new(), false) }
     }
 
     /// The same requirement with a demand for that many distinct values among instance types.
@@ -166,7 +167,22 @@ impl Requirement {
 
     /// Whether the value is admitted.
     pub fn admits(&self, value: &str) -> bool {
-        (self.values.contains(value) != self.complement) && self.within_bounds(value)
+        (self.lists(value) != self.complement) && self.within_bounds(value)
+    }
+
+    fn lists(&self, value: &str) -> bool {
+        self.values.binary_search_by(|known| (**known).cmp(value)).is_ok()
+    }
+
+    /// The values that both list.
+    fn common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a Text> {
+        let (few, many) = if self.values.len() <= other.values.len() { (self, other) } else { (other, self) };
+        few.values.iter().filter(|value| many.lists(value))
+    }
+
+    /// The values that only this one lists.
+    fn beyond<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a Text> {
+        self.values.iter().filter(|value| !other.lists(value))
     }
 
     fn within_bounds(&self, value: &str) -> bool {
@@ -203,11 +219,11 @@ impl Requirement {
             return Self { demands_presence, ..Self::impossible() }.with_min_values(min_values);
         }
         let complement = self.complement && other.complement;
-        let mut values: BTreeSet<Text> = match (self.complement, other.complement) {
-            (true, true) => self.values.union(&other.values).cloned().collect(),
-            (true, false) => other.values.difference(&self.values).cloned().collect(),
-            (false, true) => self.values.difference(&other.values).cloned().collect(),
-            (false, false) => self.values.intersection(&other.values).cloned().collect(),
+        let mut values: Vec<Text> = match (self.complement, other.complement) {
+            (true, true) => sorted(self.values.iter().chain(&other.values).cloned().collect()),
+            (true, false) => other.beyond(self).cloned().collect(),
+            (false, true) => self.beyond(other).cloned().collect(),
+            (false, false) => self.common(other).cloned().collect(),
         };
         let bounds = Self::bounded(lower, upper);
         values.retain(|value| bounds.within_bounds(value));
@@ -232,11 +248,19 @@ impl Requirement {
             return false;
         }
         match (self.complement, other.complement) {
-            (true, true) => !is_exhausted(lower, upper, self.values.union(&other.values)),
-            (false, _) => self.values.iter().any(|value| self.admits(value) && other.admits(value)),
-            (true, false) => other.values.iter().any(|value| self.admits(value) && other.admits(value)),
+            (true, true) => !is_exhausted(lower, upper, self.values.iter().chain(&other.values)),
+            // Listed values have no bounds of their own.
+            (false, true) => self.beyond(other).any(|value| other.within_bounds(value)),
+            (true, false) => other.beyond(self).any(|value| self.within_bounds(value)),
+            (false, false) => self.common(other).next().is_some(),
         }
     }
+}
+
+fn sorted(mut values: Vec<Text>) -> Vec<Text> {
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 /// Whether every integer between two bounds is excluded.

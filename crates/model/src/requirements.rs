@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::names::shared;
 use crate::{Requirement, Text, Vocabulary, labels};
 
 /// Requirements by label key; adding a second requirement for a key narrows the first.
@@ -9,6 +10,14 @@ use crate::{Requirement, Text, Vocabulary, labels};
 /// Kept as a sorted list: sets are small, built once and compared by the million.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requirements(Vec<(Text, Requirement)>);
+
+/// Where a label was found in one set, or between which others it was missing: sets of one origin are much alike.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Near<'a> {
+    position: usize,
+    before: Option<&'a Text>,
+    after: Option<&'a Text>,
+}
 
 /// What a label that one side does not mention means.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +86,7 @@ impl Requirements {
                 let present = &mut self.0[position].1;
                 *present = present.intersection(&requirement);
             }
-            Err(position) => self.0.insert(position, (Text::from(key), requirement)),
+            Err(position) => self.0.insert(position, (shared(key), requirement)),
         }
     }
 
@@ -125,16 +134,33 @@ impl Requirements {
         self.position(key).ok().map(|position| &self.0[position].1)
     }
 
-    /// The requirement for a label, sought first where it was found in a set like this one; `hint` remembers where.
-    pub fn get_near(&self, key: &Text, hint: &mut usize) -> Option<&Requirement> {
-        if let Some((known, requirement)) = self.0.get(*hint)
-            && known == key
-        {
+    /// The requirement for a label, sought first where a set like this one had it or would have had it.
+    pub fn get_near<'s>(&'s self, key: &Text, near: &mut Near<'s>) -> Option<&'s Requirement> {
+        let is_known = |position: usize, known: Option<&Text>| match (self.0.get(position), known) {
+            (Some((key, _)), Some(known)) => Text::ptr_eq(key, known),
+            (found, known) => found.is_none() && known.is_none(),
+        };
+        let Near { position, before, after } = *near;
+        if let Some((_, requirement)) = self.0.get(position).filter(|(known, _)| Text::ptr_eq(known, key)) {
             return Some(requirement);
         }
-        let position = self.position(key).ok()?;
-        *hint = position;
-        Some(&self.0[position].1)
+        if (before.is_some() || after.is_some())
+            && is_known(position, after)
+            && (position == 0 || is_known(position - 1, before))
+        {
+            return None;
+        }
+        match self.position(key) {
+            Ok(position) => {
+                *near = Near { position, before: None, after: None };
+                Some(&self.0[position].1)
+            }
+            Err(position) => {
+                let before = position.checked_sub(1).map(|before| &self.0[before].0);
+                *near = Near { position, before, after: self.0.get(position).map(|(key, _)| key) };
+                None
+            }
+        }
     }
 
     /// All requirements in the order of their keys.

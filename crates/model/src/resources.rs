@@ -1,19 +1,31 @@
 //! Resource vectors: how much of what a pod wants, a node has, a pool may use.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::cmp::Ordering;
 use std::fmt;
 
+use crate::names::shared;
 use crate::{Shortfall, Text, format_quantity};
 
 /// The name of a resource, for example `cpu`, `memory` or `nvidia.com/gpu`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResourceName(Text);
+
+impl Ord for ResourceName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Text::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
+
+impl PartialOrd for ResourceName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl ResourceName {
     /// Wraps a resource name.
-    pub fn new(name: impl Into<Text>) -> Self {
-        Self(name.into())
+    pub fn new(name: impl AsRef<str>) -> Self {
+        Self(shared(name.as_ref()))
     }
 
     /// `cpu`
@@ -64,8 +76,10 @@ impl fmt::Display for ResourceName {
 }
 
 /// Amounts by resource, in the units of [`crate::parse_quantity`]. A resource that is not named counts as zero.
+///
+/// Kept as a sorted list: vectors are short, and are compared, copied and hashed for every pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Resources(BTreeMap<ResourceName, i64>);
+pub struct Resources(Vec<(ResourceName, i64)>);
 
 impl Resources {
     /// No resources at all.
@@ -73,19 +87,35 @@ impl Resources {
         Self::default()
     }
 
+    fn position(&self, name: &ResourceName) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| known.cmp(name))
+    }
+
+    /// The place for one amount, put at nothing if it was not named.
+    fn amount_of(&mut self, name: &ResourceName) -> &mut i64 {
+        let position = self.position(name).unwrap_or_else(|position| {
+            self.0.insert(position, (name.clone(), 0));
+            position
+        });
+        &mut self.0[position].1
+    }
+
     /// The amount of one resource.
     pub fn get(&self, name: &ResourceName) -> i64 {
-        self.0.get(name).copied().unwrap_or(0)
+        self.position(name).map_or(0, |position| self.0[position].1)
     }
 
     /// Whether the resource is named, be it with zero.
     pub fn names(&self, name: &ResourceName) -> bool {
-        self.0.contains_key(name)
+        self.position(name).is_ok()
     }
 
     /// Sets one amount.
     pub fn set(&mut self, name: ResourceName, amount: i64) {
-        self.0.insert(name, amount);
+        match self.position(&name) {
+            Ok(position) => self.0[position].1 = amount,
+            Err(position) => self.0.insert(position, (name, amount)),
+        }
     }
 
     /// This vector with one amount set.
@@ -112,8 +142,8 @@ impl Resources {
 
     /// Adds another vector `times` over.
     pub fn add_times(&mut self, other: &Self, times: i64) {
-        for (name, amount) in &other.0 {
-            let sum = self.0.entry(name.clone()).or_insert(0);
+        for (name, amount) in other.iter() {
+            let sum = self.amount_of(name);
             *sum = sum.saturating_add(amount.saturating_mul(times));
         }
     }
@@ -142,21 +172,16 @@ impl Resources {
     /// This vector with every negative amount raised to zero.
     #[must_use]
     pub fn floored(mut self) -> Self {
-        self.0.values_mut().for_each(|amount| *amount = (*amount).max(0));
+        self.0.iter_mut().for_each(|(_, amount)| *amount = (*amount).max(0));
         self
     }
 
     /// Per resource the larger amount.
     pub fn raise_to(&mut self, other: &Self) {
-        for (name, amount) in &other.0 {
-            match self.0.entry(name.clone()) {
-                Entry::Vacant(vacant) => {
-                    vacant.insert(*amount);
-                }
-                Entry::Occupied(mut occupied) => {
-                    let larger = (*occupied.get()).max(*amount);
-                    occupied.insert(larger);
-                }
+        for (name, amount) in other.iter() {
+            match self.position(name) {
+                Ok(position) => self.0[position].1 = self.0[position].1.max(amount),
+                Err(position) => self.0.insert(position, (name.clone(), amount)),
             }
         }
     }
@@ -164,8 +189,9 @@ impl Resources {
     /// Per resource that both name, the smaller amount.
     #[must_use]
     pub fn common_minimum(&self, other: &Self) -> Self {
-        let both = |(name, amount): (&ResourceName, &i64)| {
-            other.0.get(name).map(|theirs| (name.clone(), (*amount).min(*theirs)))
+        let both = |(name, amount): &(ResourceName, i64)| {
+            let theirs = other.position(name).ok()?;
+            Some((name.clone(), (*amount).min(other.0[theirs].1)))
         };
         Self(self.0.iter().filter_map(both).collect())
     }
@@ -174,8 +200,8 @@ impl Resources {
     ///
     /// Nothing fits a place that is already overdrawn, as in the kube-scheduler.
     pub fn fit_into(&self, available: &Self) -> Result<(), Shortfall> {
-        let overdrawn = available.0.iter().find(|(_, amount)| **amount < 0).map(|(name, _)| name);
-        let short = || self.0.iter().find(|(name, wanted)| **wanted > available.get(name).max(0));
+        let overdrawn = available.iter().find(|(_, amount)| *amount < 0).map(|(name, _)| name);
+        let short = || self.iter().find(|(name, wanted)| *wanted > available.get(name).max(0));
         match overdrawn.or_else(|| short().map(|(name, _)| name)) {
             None => Ok(()),
             Some(name) => {
@@ -186,17 +212,21 @@ impl Resources {
 
     /// How many copies of this request fit into what is available; `i64::MAX` if it asks for nothing.
     pub fn copies_in(&self, available: &Self) -> i64 {
-        if available.0.values().any(|amount| *amount < 0) {
+        if available.iter().any(|(_, amount)| amount < 0) {
             return 0;
         }
-        let wanted = self.0.iter().filter(|(_, amount)| **amount > 0);
+        let wanted = self.iter().filter(|(_, amount)| *amount > 0);
         wanted.map(|(name, amount)| available.get(name).max(0) / amount).min().unwrap_or(i64::MAX)
     }
 }
 
 impl FromIterator<(ResourceName, i64)> for Resources {
     fn from_iter<I: IntoIterator<Item = (ResourceName, i64)>>(amounts: I) -> Self {
-        Self(amounts.into_iter().collect())
+        let mut resources = Self::none();
+        for (name, amount) in amounts {
+            resources.set(name, amount);
+        }
+        resources
     }
 }
 

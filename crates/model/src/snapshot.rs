@@ -25,7 +25,7 @@ pub struct Snapshot {
     pub vocabulary: Arc<Vocabulary>,
     /// Pools that may be used, in any order.
     pub pools: Vec<Arc<Pool>>,
-    /// Nodes and claims that take pods.
+    /// Nodes and claims that take pods, and nodes that are going, which take none.
     pub places: Vec<Arc<Place>>,
     /// Pods that need a place, in any order.
     pub pending: Vec<PendingPod>,

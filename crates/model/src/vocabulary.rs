@@ -1,8 +1,8 @@
 //! The labels that mean something to us.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Text;
+use crate::{Operator, Requirement, Requirements, Text};
 
 /// Label keys by name.
 pub mod labels {
@@ -49,6 +49,8 @@ pub struct Vocabulary {
     well_known: BTreeSet<Text>,
     restricted_domains: BTreeSet<Text>,
     reservation: Option<Text>,
+    /// Values in use today by the label and the value that is written.
+    values: BTreeMap<Text, BTreeMap<Text, Text>>,
 }
 
 impl Vocabulary {
@@ -60,6 +62,7 @@ impl Vocabulary {
             well_known: well_known.into_iter().map(Text::from).collect(),
             restricted_domains: BTreeSet::from([Text::from("karpenter.sh")]),
             reservation: None,
+            values: BTreeMap::new(),
         }
     }
 
@@ -84,6 +87,42 @@ impl Vocabulary {
         self.well_known.insert(Text::clone(&key));
         self.reservation = Some(key);
         self
+    }
+
+    /// Says that a value of a label stands for another one: a storage driver may have its own names for zones. The
+    /// label is meant in its current spelling.
+    #[must_use]
+    pub fn with_value<T: Into<Text>>(mut self, key: T, written: T, meant: T) -> Self {
+        self.values.entry(key.into()).or_default().insert(written.into(), meant.into());
+        self
+    }
+
+    /// A requirement with the values that are meant, be the label in an old spelling. Ranges of integers stay: values
+    /// that stand for others are names.
+    #[must_use]
+    pub fn meant(&self, key: &str, requirement: Requirement) -> Requirement {
+        let Some(values) = self.values.get(labels::current_spelling(key)) else { return requirement };
+        let is_listed = matches!(requirement.operator(), Operator::In | Operator::NotIn);
+        if !is_listed || requirement.bounds() != (None, None) {
+            return requirement;
+        }
+        let meant = requirement.values().map(|written| Text::clone(values.get(written).unwrap_or(written)));
+        let Some(meant) = Requirement::new(requirement.operator(), meant) else { return requirement };
+        let meant = if requirement.demands_presence() { meant.intersection(&Requirement::exists()) } else { meant };
+        meant.with_min_values(requirement.min_values())
+    }
+
+    /// All requirements of a set with the values that are meant.
+    #[must_use]
+    pub fn all_meant(&self, requirements: Requirements) -> Requirements {
+        if self.values.is_empty() {
+            return requirements;
+        }
+        let mut meant = Requirements::none();
+        for (key, requirement) in requirements.iter() {
+            meant.add(key, self.meant(key, requirement.clone()));
+        }
+        meant
     }
 
     /// The label that tells one capacity reservation from another, if the provider has such.
@@ -114,5 +153,43 @@ impl Vocabulary {
         let domain = key.split_once('/').map_or("", |(domain, _)| domain);
         let owned = |owner: &Text| domain == &**owner || domain.ends_with(&format!(".{owner}"));
         key == labels::HOSTNAME || self.restricted_domains.iter().any(owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// REQ-11: first the label gets its current spelling, then its values theirs.
+    #[test]
+    fn values_are_respelled_after_their_label() {
+        let vocabulary = Vocabulary::core().with_value(labels::ZONE, "use1-az1", "us-east-1a").with_value(
+            labels::ZONE,
+            "use1-az2",
+            "us-east-1b",
+        );
+        let old = "failure-domain.beta.kubernetes.io/zone";
+        let table = [
+            (old, Operator::In, &["use1-az1"][..], "topology.kubernetes.io/zone In [us-east-1a]"),
+            (
+                labels::ZONE,
+                Operator::In,
+                &["use1-az1", "use1-az9"],
+                "topology.kubernetes.io/zone In [us-east-1a use1-az9]",
+            ),
+            (old, Operator::NotIn, &["use1-az2"], "topology.kubernetes.io/zone NotIn [us-east-1b]"),
+            (old, Operator::Exists, &[], "topology.kubernetes.io/zone Exists"),
+            (old, Operator::DoesNotExist, &[], "topology.kubernetes.io/zone DoesNotExist"),
+            (labels::ZONE, Operator::Gt, &["3"], "topology.kubernetes.io/zone Exists >=4"),
+            (labels::REGION, Operator::In, &["use1-az1"], "topology.kubernetes.io/region In [use1-az1]"),
+        ];
+        for (key, operator, values, expected) in table {
+            let written = Requirement::new(operator, values.iter().copied()).unwrap().with_min_values(Some(2));
+            let meant = vocabulary.meant(key, written.clone());
+            let expected = format!("{expected} minValues 2");
+            assert_eq!(Requirements::none().with(key, meant.clone()).to_string(), expected);
+            assert_eq!(meant.demands_presence(), written.demands_presence(), "{expected}");
+            assert_eq!(vocabulary.all_meant(Requirements::none().with(key, written)).to_string(), expected);
+        }
     }
 }

@@ -92,6 +92,9 @@ impl Solver<'_> {
     }
 
     fn covering(&self, demanded: &[Demanded]) -> Covering {
+        let mut kins: Vec<&Menus> = demanded.iter().map(|row| &row.menus).collect();
+        kins.sort();
+        kins.dedup();
         let mut sold: Vec<(usize, usize, model::Price)> = Vec::new();
         for (pool, menu) in demanded.iter().flat_map(|row| &row.menus) {
             let candidates = self.pools[*pool].menu(*menu).candidates.iter();
@@ -117,6 +120,7 @@ impl Solver<'_> {
         let row = |row: &Demanded| Row {
             count: u64::try_from(row.pods).unwrap_or(0),
             demand: row.demand.iter().map(|amount| *amount as f64).collect(),
+            kin: kins.binary_search(&&row.menus).unwrap_or(0),
         };
         Covering { rows: demanded.iter().map(row).collect(), columns: sold.iter().map(column).collect() }
     }

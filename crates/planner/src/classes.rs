@@ -4,8 +4,7 @@
 //! looks at them, and volumes that no other pod shares count by number, so that the replicas of a StatefulSet are equal.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
@@ -13,49 +12,7 @@ use model::{
 };
 
 use crate::amounts::{Amounts, ResourceTable};
-
-/// A fast hash for keys that no stranger chooses to collide. Nothing is ever read in its order.
-#[derive(Default)]
-struct Mixer(u64);
-
-impl Mixer {
-    fn mix(&mut self, word: u64) {
-        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(ODD);
-    }
-}
-
-impl Hasher for Mixer {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 29)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.mix(u64::from_le_bytes(*word)));
-        let last = rest.iter().fold(rest.len() as u64, |sum, byte| (sum << 8) | u64::from(*byte));
-        self.mix(last);
-    }
-
-    fn write_u8(&mut self, number: u8) {
-        self.mix(u64::from(number));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.mix(number);
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.mix(number as u64);
-    }
-
-    fn write_i64(&mut self, number: i64) {
-        self.mix(number.cast_unsigned());
-    }
-}
-
-/// Numbers by something that is hashed; only ever looked up.
-type Index<K> = HashMap<K, usize, BuildHasherDefault<Mixer>>;
+use crate::interner::Index;
 
 /// What the volumes of a pod take of a node's attach limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -92,12 +92,12 @@ pub(crate) fn still_to_come(
     daemons: &[Arc<Daemon>],
     vocabulary: &Vocabulary,
 ) -> (Resources, Vec<HostPort>) {
-    if daemons.is_empty() {
+    if daemons.is_empty() || place.stage == Stage::Going {
         return (Resources::none(), Vec::new());
     }
     let labelled;
     let (requirements, undefined) = match place.stage {
-        Stage::Ready => (&place.requirements, Undefined::IsAbsent),
+        Stage::Ready | Stage::Going => (&place.requirements, Undefined::IsAbsent),
         Stage::Joining => {
             labelled = once_usable(&place.requirements);
             (&labelled, Undefined::IsAbsent)

@@ -25,8 +25,7 @@ impl Solver<'_> {
         let claims = self.claims();
         let sequence = self.told_sequence();
         let unplaced = self.unplaced();
-        let barren = self.pools.iter().filter(|pool| pool.is_barren());
-        let barren_pools = barren.map(|pool| crate::refuse::barrenness(pool.pool, &pool.requirements)).collect();
+        let barren_pools = self.barren_pools();
         let used = self.places.into_iter().filter(|view| !view.pods.is_empty());
         let nominations = used
             .map(|view| Nomination { place: view.place.id.clone(), pods: view.pods.into_iter().cloned().collect() });

@@ -1,8 +1,52 @@
 //! Small numbers for things that are compared often.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use model::Requirements;
+
+/// A fast hash for keys that no stranger chooses to collide. Nothing is ever read in its order.
+#[derive(Default)]
+pub(crate) struct Mixer(u64);
+
+impl Mixer {
+    fn mix(&mut self, word: u64) {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(ODD);
+    }
+}
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.mix(u64::from_le_bytes(*word)));
+        let last = rest.iter().fold(rest.len() as u64, |sum, byte| (sum << 8) | u64::from(*byte));
+        self.mix(last);
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.mix(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.mix(number);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.mix(number as u64);
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        self.mix(number.cast_unsigned());
+    }
+}
+
+/// Numbers by something that is hashed; only ever looked up.
+pub(crate) type Index<K> = HashMap<K, usize, BuildHasherDefault<Mixer>>;
 
 /// A set of demands on labels, by number. [`Want::NOTHING`] demands nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,14 +58,13 @@ impl Want {
 
 /// All demands of a placement, each once.
 pub(crate) struct Wants {
-    numbers: BTreeMap<Requirements, Want>,
+    numbers: Index<Requirements>,
     wants: Vec<Requirements>,
 }
 
 impl Wants {
     pub(crate) fn new() -> Self {
-        let none = Requirements::none();
-        Self { numbers: BTreeMap::from([(none.clone(), Want::NOTHING)]), wants: vec![none] }
+        Self { numbers: Index::default(), wants: vec![Requirements::none()] }
     }
 
     pub(crate) fn number(&mut self, requirements: &Requirements) -> Want {
@@ -29,12 +72,12 @@ impl Wants {
             return Want::NOTHING;
         }
         if let Some(known) = self.numbers.get(requirements) {
-            return *known;
+            return Want(*known as u32);
         }
-        let number = Want(u32::try_from(self.wants.len()).unwrap_or(u32::MAX));
+        let number = self.wants.len();
         self.wants.push(requirements.clone());
         self.numbers.insert(requirements.clone(), number);
-        number
+        Want(number as u32)
     }
 
     pub(crate) fn get(&self, want: Want) -> &Requirements {

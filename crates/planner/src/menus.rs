@@ -14,8 +14,8 @@ use crate::attached::Attached;
 use crate::classes::Class;
 use crate::config::ReservationPolicy;
 use crate::daemons::{Burden, PoolDaemons, once_usable};
-use crate::interner::{Want, Wants};
-use crate::kinds::Pricing;
+use crate::interner::{Index, Want, Wants};
+use crate::kinds::{Pricing, offered_keys};
 use crate::limits::{Footprint, Limits};
 use crate::reserved::{Reserved, from_reservation};
 use crate::variety::Variety;
@@ -80,6 +80,9 @@ pub(crate) struct PoolView<'a> {
     /// Offerings that are paid for already.
     pub(crate) reserved: Vec<Reserved>,
     menus: Vec<Menu>,
+    /// The number of the menu for some demands.
+    numbers: Index<Arc<Requirements>>,
+    offered_keys: BTreeSet<&'a Text>,
     joins: BTreeMap<(MenuId, Want), Option<MenuId>>,
     values: BTreeMap<(MenuId, Text), Rc<BTreeSet<Text>>>,
     vocabulary: &'a Vocabulary,
@@ -102,10 +105,11 @@ impl<'a> PoolView<'a> {
         let offered = label.map(|label| reserved_offerings(pool, &requirements, label)).unwrap_or_default();
         // What is reserved is given out by count, and is not part of what can be bought in any number.
         let for_sale = if offered.is_empty() { requirements.clone() } else { unreserved(&requirements) };
-        let mut pricing = Pricing::of(&for_sale);
+        let offered_keys = offered_keys(pool.types.iter().map(Arc::as_ref));
+        let mut pricing = Pricing::of(&for_sale, &offered_keys);
         let is_offered = |kind: &InstanceType| offered.iter().any(|(own, _, _)| own.name == kind.name);
         // Only types that can be had at all are worth a look; the others are told of when a pool is barren.
-        let priced = pool.types.iter().map(Arc::as_ref).map(|kind| (kind, pricing.price(kind)));
+        let priced = pool.types.iter().map(Arc::as_ref).map(|kind| (kind, pricing.price(kind, None)));
         let mut kinds: Vec<(&InstanceType, Option<Price>)> =
             priced.filter(|(kind, price)| price.is_some() || is_offered(kind)).collect();
         kinds.sort_by(|left, right| left.0.name.cmp(&right.0.name));
@@ -125,12 +129,15 @@ impl<'a> PoolView<'a> {
             limits,
             reserved: Vec::new(),
             menus: Vec::new(),
+            numbers: Index::default(),
+            offered_keys,
             joins: BTreeMap::new(),
             values: BTreeMap::new(),
             vocabulary,
         };
         let own = prices.into_iter().enumerate().filter_map(|(kind, price)| Some(Candidate { price: price?, kind }));
-        view.menus.push(view.menu_of(own.collect(), for_sale));
+        let own = view.menu_of(own.collect(), for_sale);
+        view.number(own);
         view.add_reserved(&offered);
         view
     }
@@ -156,13 +163,6 @@ impl<'a> PoolView<'a> {
         &self.menus[menu.0]
     }
 
-    fn meeting(&self, kinds: impl IntoIterator<Item = usize>, requirements: Requirements) -> Menu {
-        let mut pricing = Pricing::of(&requirements);
-        let priced = |kind: usize| Some(Candidate { price: pricing.price(self.kinds[kind].kind)?, kind });
-        let candidates = kinds.into_iter().filter_map(priced).collect();
-        self.menu_of(candidates, requirements)
-    }
-
     fn menu_of(&self, mut candidates: Vec<Candidate>, requirements: Requirements) -> Menu {
         candidates.sort_unstable();
         let mut prices = vec![None; self.kinds.len()];
@@ -184,16 +184,19 @@ impl<'a> PoolView<'a> {
             return *known;
         }
         let joined = self.joined(menu, wants.get(want));
-        let number = joined.map(|joined| {
-            // Two ways to the same demands are one menu, so that nodes with equal pods look alike.
-            let known = self.menus.iter().position(|menu| menu.requirements == joined.requirements);
-            MenuId(known.unwrap_or_else(|| {
-                self.menus.push(joined);
-                self.menus.len() - 1
-            }))
-        });
+        let number = joined.map(|joined| self.number(joined));
         self.joins.insert((menu, want), number);
         number
+    }
+
+    /// The number of a menu. Two ways to the same demands are one menu, so that nodes with equal pods look alike.
+    fn number(&mut self, menu: Menu) -> MenuId {
+        let next = self.menus.len();
+        let number = *self.numbers.entry(Arc::clone(&menu.requirements)).or_insert(next);
+        if number == next {
+            self.menus.push(menu);
+        }
+        MenuId(number)
     }
 
     fn joined(&self, menu: MenuId, wanted: &Requirements) -> Option<Menu> {
@@ -204,7 +207,13 @@ impl<'a> PoolView<'a> {
         if requirements.contradiction().is_some() {
             return None;
         }
-        let menu = self.meeting(before.candidates.iter().map(|candidate| candidate.kind), requirements);
+        let mut pricing = Pricing::of_news(&requirements, wanted, &self.offered_keys);
+        let priced = |candidate: &Candidate| {
+            let price = pricing.price(self.kinds[candidate.kind].kind, Some(candidate.price))?;
+            Some(Candidate { price, kind: candidate.kind })
+        };
+        let candidates = before.candidates.iter().filter_map(priced).collect();
+        let menu = self.menu_of(candidates, requirements);
         (!menu.candidates.is_empty()).then_some(menu)
     }
 

@@ -30,7 +30,8 @@ pub(crate) struct PlaceView<'a> {
 }
 
 impl<'a> PlaceView<'a> {
-    /// All places, in the order in which they are filled: usable nodes, joining ones, promised ones, each by name.
+    /// All places, in the order in which they are filled: usable nodes, joining ones, promised ones, each by name;
+    /// those that are going come last and are never filled.
     pub(crate) fn all(snapshot: &'a Snapshot, table: &ResourceTable) -> Vec<Self> {
         let mut places: Vec<&Place> = snapshot.places.iter().map(Arc::as_ref).collect();
         places.sort_by(|left, right| (left.stage, &left.id).cmp(&(right.stage, &right.id)));
@@ -51,7 +52,11 @@ impl<'a> PlaceView<'a> {
         Self {
             place,
             requirements: Cow::Borrowed(&place.requirements),
-            before: if overdrawn.is_some() { vec![0; free.len()].into() } else { free.clone() },
+            before: if overdrawn.is_some() || place.stage == Stage::Going {
+                vec![0; free.len()].into()
+            } else {
+                free.clone()
+            },
             free,
             overdrawn,
             host_ports: place.host_ports.iter().chain(&ports).cloned().collect(),
@@ -60,9 +65,14 @@ impl<'a> PlaceView<'a> {
         }
     }
 
+    /// Whether any pod may be put here. What is going is only there to be counted.
+    pub(crate) fn is_open(&self) -> bool {
+        self.place.stage != Stage::Going
+    }
+
     /// How many pods of the class fit by their size alone: the cheapest question, asked first.
     pub(crate) fn room_for(&self, class: &Class<'_>) -> i64 {
-        if self.overdrawn.is_some() { 0 } else { copies(&class.demand, &self.free) }
+        if self.overdrawn.is_some() || !self.is_open() { 0 } else { copies(&class.demand, &self.free) }
     }
 
     /// How many pods of the class this place takes, rules between pods aside.
@@ -83,7 +93,7 @@ impl<'a> PlaceView<'a> {
 
     fn undefined<'v>(&self, vocabulary: &'v Vocabulary) -> Undefined<'v> {
         match self.place.stage {
-            Stage::Ready | Stage::Joining => Undefined::IsAbsent,
+            Stage::Ready | Stage::Joining | Stage::Going => Undefined::IsAbsent,
             Stage::Promised => Undefined::MayBeGiven(vocabulary),
         }
     }

@@ -5,33 +5,58 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::{
-    InstanceType, Mismatch, PlaceRefusal, Pool, PoolRefusal, Refusal, Requirement, Requirements, Shortfall, Spreading,
-    Text, first_untolerated, labels,
+    InstanceType, Mismatch, PlaceRefusal, Pool, PoolRefusal, Refusal, Requirement, Requirements, Resources, Shortfall,
+    Spreading, Text, TypeFit, TypeGap, TypeSearch, first_untolerated, labels,
 };
 
+use crate::config::MinValuesPolicy;
 use crate::limits::Footprint;
-use crate::menus::{KindView, PoolView};
+use crate::menus::{KindView, MenuId, PoolView};
 use crate::rules::Rules;
 use crate::solver::Solver;
 use crate::stance::Stance;
 use crate::tallies::Tallies;
 
-/// Why the pool's own demands leave it without any type.
-pub(crate) fn barrenness(pool: &Pool, requirements: &Requirements) -> PoolRefusal {
-    PoolRefusal { pool: pool.name.clone(), refusal: no_type(pool, requirements) }
+/// Why no type of a pool can be bought under the pool's own demands, whatever the size.
+fn no_type(pool: &Pool, requirements: &Requirements, requests: Resources) -> Refusal {
+    let kinds: Vec<&InstanceType> = pool.types.iter().map(Arc::as_ref).collect();
+    let fits = kinds.iter().map(|kind| type_fit(kind, requirements, true));
+    let search = Box::new(TypeSearch::new(TypeGap::of(fits), requirements.clone(), requests));
+    if kinds.iter().any(|kind| kind.requirements.intersect(requirements).is_ok()) {
+        return not_for_sale(search, &kinds);
+    }
+    no_labels(search, &kinds)
 }
 
-/// Why no type of a pool can be bought under some demands.
-fn no_type(pool: &Pool, requirements: &Requirements) -> Refusal {
-    let kinds: Vec<&InstanceType> = pool.types.iter().map(Arc::as_ref).collect();
-    if kinds.iter().any(|kind| kind.requirements.intersect(requirements).is_ok()) {
-        return not_for_sale(&kinds, requirements);
+/// What a type has of what is wanted.
+fn type_fit(kind: &InstanceType, requirements: &Requirements, size: bool) -> TypeFit {
+    let labels = kind.requirements.intersect(requirements).is_ok();
+    TypeFit { labels, size, sale: kind.cheapest_price(requirements).is_some() }
+}
+
+fn no_labels(search: Box<TypeSearch>, kinds: &[&InstanceType]) -> Refusal {
+    match closest_mismatch(kinds, &search.requirements) {
+        Some(mismatch) => Refusal::NoTypeWithLabels { search, mismatch },
+        None => not_for_sale(search, kinds),
     }
-    let mismatch = closest_mismatch(&kinds, requirements);
-    mismatch.map_or_else(|| not_for_sale(&kinds, requirements), |mismatch| Refusal::NoTypeWithLabels { mismatch })
 }
 
 impl Solver<'_> {
+    /// The pools whose own demands leave them without any type, or with too few different ones, and why.
+    pub(crate) fn barren_pools(&self) -> Vec<PoolRefusal> {
+        let strict = self.config.min_values == MinValuesPolicy::Strict;
+        let barrenness = |view: &PoolView<'_>| {
+            if view.is_barren() {
+                return Some(no_type(view.pool, &view.requirements, Resources::none()));
+            }
+            let labels = view.variety.lacks(view, MenuId::OWN, 0..view.kinds.len());
+            (strict && !labels.is_empty()).then_some(Refusal::TooFewValues { labels })
+        };
+        let refused = |view| Some((view, barrenness(view)?));
+        let pools = self.pools.iter().filter_map(refused);
+        pools.map(|(view, refusal)| PoolRefusal { pool: view.pool.name.clone(), refusal }).collect()
+    }
+
     /// The reason of every pool, and of every kind of place, why a pod of the class finds nothing there.
     pub(crate) fn reasons(&mut self, class: usize) -> (Vec<PoolRefusal>, Vec<PlaceRefusal>) {
         let spec = &self.classes[class].spec;
@@ -92,24 +117,25 @@ impl Solver<'_> {
     /// What keeps every single type of the pool from holding one such pod on an empty node.
     fn type_refusal(&self, pool: usize, class: usize, stance: &Stance) -> Option<Refusal> {
         let (view, class) = (&self.pools[pool], &self.classes[class]);
+        if view.is_barren() {
+            return Some(no_type(view.pool, &view.requirements, class.spec.requests.clone()));
+        }
         let requirements = view.requirements.and(&stance.requirements);
         let labelled = |kind: &&KindView<'_>| kind.kind.requirements.intersect(&requirements).is_ok();
         let labelled: Vec<&KindView<'_>> = view.kinds.iter().filter(labelled).collect();
+        let holds = |kind: &KindView<'_>| self.table.shortfall(&class.demand, &kind.room).is_none();
+        let search = || {
+            let gap = TypeGap::of(view.kinds.iter().map(|kind| type_fit(kind.kind, &requirements, holds(kind))));
+            Box::new(TypeSearch::new(gap, requirements.clone(), class.spec.requests.clone()))
+        };
         if labelled.is_empty() {
             let all: Vec<&InstanceType> = view.kinds.iter().map(|kind| kind.kind).collect();
-            let closest = closest_mismatch(&all, &requirements);
-            return Some(
-                closest.map_or_else(
-                    || not_for_sale(&all, &requirements),
-                    |mismatch| Refusal::NoTypeWithLabels { mismatch },
-                ),
-            );
+            return Some(no_labels(search(), &all));
         }
-        let large: Vec<&KindView<'_>> =
-            labelled.iter().copied().filter(|kind| self.table.shortfall(&class.demand, &kind.room).is_none()).collect();
+        let large: Vec<&KindView<'_>> = labelled.iter().copied().filter(|kind| holds(kind)).collect();
         if large.is_empty() {
             let shortfall = self.smallest_shortfall(&labelled, &class.demand)?;
-            return Some(Refusal::NoTypeLargeEnough { shortfall });
+            return Some(Refusal::NoTypeLargeEnough { search: search(), shortfall });
         }
         if large.iter().all(|kind| kind.ports_collide(&class.spec.host_ports)) {
             let port = class.spec.host_ports.first()?.clone();
@@ -131,7 +157,7 @@ impl Solver<'_> {
             large.iter().copied().filter(|kind| kind.kind.cheapest_price(&requirements).is_some()).collect();
         if sold.is_empty() {
             let all: Vec<&InstanceType> = large.iter().map(|kind| kind.kind).collect();
-            return Some(not_for_sale(&all, &requirements));
+            return Some(not_for_sale(search(), &all));
         }
         smallest_excess(view, &sold).map(|shortfall| Refusal::LimitReached { shortfall })
     }
@@ -218,7 +244,7 @@ impl Solver<'_> {
 
     fn place_refusals(&self, class: usize, stance: &Stance) -> Vec<PlaceRefusal> {
         let mut told: Vec<PlaceRefusal> = Vec::new();
-        for (index, view) in self.places.iter().enumerate() {
+        for (index, view) in self.places.iter().enumerate().filter(|(_, view)| view.is_open()) {
             let own = view.refusal(&self.classes[class], stance, &self.table, &self.snapshot.vocabulary);
             let refusal = own.unwrap_or_else(|| self.place_rule_refusal(index, stance));
             let alike = |known: &&mut PlaceRefusal| {
@@ -286,14 +312,14 @@ fn closest_mismatch(kinds: &[&InstanceType], requirements: &Requirements) -> Opt
 }
 
 /// In which zones the types could be had instead.
-fn not_for_sale(kinds: &[&InstanceType], requirements: &Requirements) -> Refusal {
-    let zone = requirements.get(labels::ZONE);
-    let mut anywhere = requirements.clone();
+fn not_for_sale(search: Box<TypeSearch>, kinds: &[&InstanceType]) -> Refusal {
+    let zone = search.requirements.get(labels::ZONE);
+    let mut anywhere = search.requirements.clone();
     anywhere.remove(labels::ZONE);
     let offerings = kinds.iter().flat_map(|kind| kind.offerings_for(&anywhere));
     let zones_for_sale: BTreeSet<Text> = offerings.filter_map(|offering| offering.zone().cloned()).collect();
     let zones_wanted = zone.filter(|_| !zones_for_sale.is_empty()).map(|zone| Box::new(zone.clone()));
-    Refusal::NoOffering { zones_for_sale, zones_wanted }
+    Refusal::NoOffering { search, zones_for_sale, zones_wanted }
 }
 
 /// Of the type that comes closest to what the pool's limits leave, by what it exceeds it.

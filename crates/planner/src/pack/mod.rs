@@ -12,11 +12,11 @@ use std::rc::Rc;
 
 use model::Price;
 
-use crate::amounts::{add_times, copies_beside};
+use crate::amounts::{add_times, copies, copies_beside};
 use crate::bins::{Bin, Load, cheapest_holding, holds_bin};
 use crate::limits::Limits;
 use crate::menus::{Candidate, KindView, MenuId};
-use crate::relax::Share;
+use crate::relax::{Families, Relaxed, Share};
 use crate::solver::{Leftover, Order, Solver};
 use crate::stance::Stance;
 use relaxed::{Guide, Priced};
@@ -31,21 +31,52 @@ struct Work {
     shapes: Vec<Shape>,
     /// What a pod of each shape costs in the ideal fleet.
     worth: Vec<f64>,
+    /// Shapes that the ideal fleet does not tell apart.
+    families: Families,
     /// The shape of each order.
     shape_of: BTreeMap<usize, usize>,
+    /// No node of each type holds pods that are worth more.
+    worth_max: Vec<f64>,
 }
 
 impl Work {
-    fn new(pool: usize, shapes: Vec<Shape>, worth: Vec<f64>) -> Self {
+    fn new(pool: usize, shapes: Vec<Shape>, relaxed: Relaxed, rooms: &[KindView<'_>]) -> (Self, Vec<Share>) {
         let numbered = shapes.iter().enumerate();
         let shape_of = numbered.flat_map(|(number, shape)| shape.orders.iter().map(move |order| (*order, number)));
-        Self { shape_of: shape_of.collect(), pool, shapes, worth }
+        let shape_of = shape_of.collect();
+        let Relaxed { duals: worth, families, shares, prices, .. } = relaxed;
+        let mut worth_max = vec![f64::INFINITY; rooms.len()];
+        for prices in prices {
+            lower_to_priced(&mut worth_max, &prices, &shapes, &worth, rooms);
+        }
+        (Self { shape_of, pool, shapes, worth, families, worth_max }, shares)
     }
 
-    /// How many pods of a shape are on a node.
-    fn on(&self, bin: &Bin, shape: usize) -> f64 {
-        let of_shape = |load: &&Load| self.shape_of.get(&load.order) == Some(&shape);
-        bin.loads.iter().filter(of_shape).map(|load| f64::from(load.pods)).sum()
+    /// What all pods that wait are worth.
+    fn waiting(&self) -> f64 {
+        let worth = |(shape, worth): (&Shape, &f64)| shape.remaining.max(0) as f64 * worth;
+        self.shapes.iter().zip(&self.worth).map(worth).sum()
+    }
+
+    /// How many pods of a family are on a node.
+    fn on(&self, bin: &Bin, family: usize) -> f64 {
+        let of_family =
+            |load: &&Load| self.shape_of.get(&load.order).is_some_and(|shape| self.families[family].contains(shape));
+        bin.loads.iter().filter(of_family).map(|load| f64::from(load.pods)).sum()
+    }
+}
+
+/// Room is worth its price, and a pod at most what its worth exceeds the price of its demand by: whatever the prices
+/// are, nothing on a node is worth more than that together.
+fn lower_to_priced(worth_max: &mut [f64], prices: &[f64], shapes: &[Shape], worth: &[f64], kinds: &[KindView<'_>]) {
+    let cost = |amounts: &[i64]| amounts.iter().zip(prices).map(|(amount, price)| *amount as f64 * price).sum::<f64>();
+    let excess = |(shape, worth): (&Shape, &f64)| (worth - cost(&shape.demand)).max(0.0);
+    let excess: Vec<(usize, f64)> =
+        shapes.iter().zip(worth).map(excess).enumerate().filter(|(_, over)| *over > 0.0).collect();
+    for (known, kind) in worth_max.iter_mut().zip(kinds) {
+        let fitting = |(shape, over): &(usize, f64)| copies(&shapes[*shape].demand, &kind.room) as f64 * over;
+        let most = cost(&kind.room) + excess.iter().map(fitting).sum::<f64>();
+        *known = known.min(most);
     }
 }
 
@@ -247,9 +278,9 @@ impl Solver<'_> {
         let shapes = self.shapes(pool, &waiting, &crowds);
         let Guide { columns, relaxed } = self.guide(pool, &shapes, crowds.len());
         self.bounds.push(relaxed.bound);
-        let mut work = Work::new(pool, shapes, relaxed.duals.clone());
+        let (mut work, shares) = Work::new(pool, shapes, relaxed, &self.pools[pool].kinds);
         let mut bins = Vec::new();
-        let mut shares: Vec<&Share> = relaxed.shares.iter().collect();
+        let mut shares: Vec<&Share> = shares.iter().collect();
         shares.sort_by(|left, right| {
             let price = |share: &Share| columns[share.column];
             price(right).price.cmp(&price(left).price).then(left.column.cmp(&right.column))
@@ -272,25 +303,25 @@ impl Solver<'_> {
         bins: &mut Vec<Bin>,
     ) {
         let mut left = machines;
-        let mut due: Vec<f64> = vec![0.0; work.shapes.len()];
+        let mut due: Vec<f64> = vec![0.0; work.families.len()];
         let mut quota: Vec<(usize, f64)> = pods.to_vec();
-        quota.sort_by_key(|(shape, _)| *shape);
+        quota.sort_by_key(|(family, _)| *family);
         while left > 0 {
             let Some(allowed) = self.nodes_allowed(work.pool, priced.kind) else { return };
             let mut bin = Bin::opened(work.pool, MenuId::OWN, Vec::new(), self.table.len());
             bin.kind = Some(priced.kind);
-            for (shape, each) in &quota {
-                due[*shape] += each;
-                let whole = (due[*shape] + TINY).floor() as i64;
-                due[*shape] -= self.add_shape(work, &mut bin, *shape, whole, priced.price) as f64;
+            for (family, each) in &quota {
+                due[*family] += each;
+                let whole = (due[*family] + TINY).floor() as i64;
+                due[*family] -= self.add_family(work, &mut bin, *family, whole, priced.price) as f64;
             }
-            for (shape, due) in due.iter_mut().enumerate() {
-                *due -= self.add_shape(work, &mut bin, shape, i64::MAX, priced.price) as f64;
+            for (family, due) in due.iter_mut().enumerate() {
+                *due -= self.add_family(work, &mut bin, family, i64::MAX, priced.price) as f64;
             }
             if bin.loads.is_empty() {
                 return;
             }
-            let drift = quota.iter().map(|(shape, each)| (each - work.on(&bin, *shape)).abs());
+            let drift = quota.iter().map(|(family, each)| (each - work.on(&bin, *family)).abs());
             let steady = drift.fold(0.0, f64::max);
             let repeats = if steady < TINY { left } else { 1 };
             let times = self.repeat(work, &mut bin, repeats.min(left).min(allowed));
@@ -327,6 +358,18 @@ impl Solver<'_> {
             let footprint = view.kinds[kind].footprint.clone();
             view.limits.take(&footprint, i64::from(times));
         }
+    }
+
+    /// Adds up to so many pods of a family, larger ones first.
+    fn add_family(&mut self, work: &mut Work, bin: &mut Bin, family: usize, most: i64, ceiling: Price) -> i64 {
+        let mut added = 0;
+        for position in 0..work.families[family].len() {
+            if added < most {
+                let shape = work.families[family][position];
+                added += self.add_shape(work, bin, shape, most - added, ceiling);
+            }
+        }
+        added
     }
 
     /// Adds up to so many pods of a shape that fit and do not make the node dearer than they are worth.
@@ -409,22 +452,7 @@ impl Solver<'_> {
         let orders: Vec<usize> = work.shapes[shape].orders.iter().filter(waiting).copied().collect();
         for order in orders {
             let (menu, class) = (self.orders[order].menu, self.orders[order].class);
-            let candidates: Vec<Candidate> = self.pools[work.pool].menu(menu).candidates.clone();
-            let fitting = candidates
-                .into_iter()
-                .filter(|candidate| self.pools[work.pool].takes_alone(candidate.kind, &self.classes[class]));
-            let fitting: Vec<Candidate> = fitting.collect();
-            let overhead = if self.thrift.is_some() { 0.0 } else { self.config.node_overhead.dollars() };
-            let mut best: Option<(f64, Candidate)> = None;
-            for candidate in fitting {
-                let value = self.value_of(work, shape, candidate.kind, menu);
-                let cost = self.cost_of(candidate.kind, candidate.price);
-                let rate = value / (cost + overhead).max(f64::MIN_POSITIVE);
-                if best.is_none_or(|(known, _)| rate > known * (1.0 + TINY)) {
-                    best = Some((rate, candidate));
-                }
-            }
-            let Some((_, candidate)) = best else { continue };
+            let Some(candidate) = self.best_type(work, shape, menu, class) else { continue };
             let mut bin = Bin::opened(work.pool, menu, Vec::new(), self.table.len());
             bin.kind = Some(candidate.kind);
             bin.price = candidate.price;
@@ -437,6 +465,35 @@ impl Solver<'_> {
             return Some(bin);
         }
         None
+    }
+
+    /// The type on a menu that gives most for its price when it is begun with a shape.
+    fn best_type(&mut self, work: &Work, shape: usize, menu: MenuId, class: usize) -> Option<Candidate> {
+        let (overhead, waiting) =
+            (if self.thrift.is_some() { 0.0 } else { self.config.node_overhead.dollars() }, work.waiting());
+        let view = &self.pools[work.pool];
+        let mut hopes: Vec<(f64, Candidate)> = Vec::new();
+        for candidate in &view.menu(menu).candidates {
+            let cost = (self.cost_of(candidate.kind, candidate.price) + overhead).max(f64::MIN_POSITIVE);
+            hopes.push((work.worth_max[candidate.kind].min(waiting) / cost, *candidate));
+        }
+        hopes.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(&right.1)));
+        let mut best: Option<(f64, Candidate)> = None;
+        for (hope, candidate) in hopes {
+            if best.is_some_and(|(known, _)| hope * (1.0 + TINY) < known) {
+                break;
+            }
+            if !self.pools[work.pool].takes_alone(candidate.kind, &self.classes[class]) {
+                continue;
+            }
+            let value = self.value_of(work, shape, candidate.kind, menu);
+            let cost = (self.cost_of(candidate.kind, candidate.price) + overhead).max(f64::MIN_POSITIVE);
+            let rate = value / cost;
+            if best.is_none_or(|(known, _)| rate > known * (1.0 + TINY)) {
+                best = Some((rate, candidate));
+            }
+        }
+        best.map(|(_, candidate)| candidate)
     }
 
     /// What the pods are worth that a node of a type would hold, begun with a shape and filled largest first.

@@ -34,10 +34,15 @@ impl Solver<'_> {
         }
         columns.sort_unstable();
         columns.dedup();
+        let kin = |shape: &Shape| (shape.menu, shape.crowd, shape.has_ports);
+        let mut kins: Vec<_> = shapes.iter().map(kin).collect();
+        kins.sort_unstable();
+        kins.dedup();
         let row = |shape: &Shape| {
             let own = (0..crowds).map(|crowd| if shape.crowd == Some(crowd) { 1.0 } else { 0.0 });
             let count = u64::try_from(shape.remaining).unwrap_or(0);
-            Row { count, demand: shape.demand.iter().map(|amount| *amount as f64).chain(own).collect() }
+            let demand = shape.demand.iter().map(|amount| *amount as f64).chain(own).collect();
+            Row { count, demand, kin: kins.binary_search(&kin(shape)).unwrap_or(0) }
         };
         let column = |priced: &Priced| {
             let room = &view.kinds[priced.kind].room;

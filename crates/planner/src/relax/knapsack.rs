@@ -25,6 +25,13 @@ pub(super) struct Warm {
     full: Vec<usize>,
 }
 
+impl Warm {
+    /// The prices alone: rows of another problem cannot begin where these ended.
+    pub(super) fn without_basis(self) -> Self {
+        Self { prices: self.prices, ..Self::default() }
+    }
+}
+
 /// An upper bound on the knapsack value of a column, valid for any resource prices that are not negative.
 ///
 /// Each unit of room is worth its price, and each row at most what its dual exceeds the price of its demand by.

@@ -18,16 +18,21 @@
 //! The same input gives the same result on every machine: plain arithmetic in a fixed order, bounded by counted
 //! steps.
 
+mod families;
 mod knapsack;
 mod master;
 mod scaled;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use families::Families;
+use families::{families, merged};
 use knapsack::{Knapsack, Warm, ceiling};
 use master::{Master, Pattern};
 use scaled::Scaled;
 
+/// So many rows are told apart exactly; the work grows with their square and more.
+const ROWS_MAX: usize = 64;
 /// Bounds are lowered by this fraction, far more than rounding can add to them.
 const MARGIN: f64 = 1e-9;
 /// Columns worth less than this above their price bring no new pattern.
@@ -40,6 +45,15 @@ const GAP_MAX: f64 = 2e-10;
 /// The master's duals jump about while patterns are few; this needs several times fewer rounds when rows are many.
 const SMOOTHING: f64 = 0.8;
 
+/// Resources are few, and so are the exchanges it takes to price them.
+const MELTING_STEPS_MAX: u64 = 1_000;
+
+/// The resource prices of so many columns are told.
+const PRICES_MAX: usize = 3;
+
+/// A column that carries this much per unit of price may soon pay off.
+const PROMISING: f64 = 0.98;
+
 /// Patterns added in one round: this and one per eight rows. More make the master slow and help it little.
 const FOUND_BASE: u32 = 20;
 
@@ -49,6 +63,8 @@ pub(crate) struct Row {
     pub(crate) count: u64,
     /// What one pod needs of each resource, in the units of [`Column::room`].
     pub(crate) demand: Vec<f64>,
+    /// Rows of one kin differ in size only: where one may run, others that fit may too.
+    pub(crate) kin: usize,
 }
 
 /// A kind of machine.
@@ -73,7 +89,7 @@ pub(crate) struct Share {
     pub(crate) column: usize,
     /// How many machines, usually not whole.
     pub(crate) machines: f64,
-    /// Row and pods of that row on one machine, usually not whole, by row.
+    /// Family and pods of that family on one machine, usually not whole, by family.
     pub(crate) pods: Vec<(usize, f64)>,
 }
 
@@ -83,8 +99,12 @@ pub(crate) struct Relaxed {
     pub(crate) bound: f64,
     /// Worth of one pod of each row; the bound is their sum over all pods. Zero for uncoverable rows.
     pub(crate) duals: Vec<f64>,
+    /// Which rows were taken together; one by one unless they are many.
+    pub(crate) families: Families,
     /// The cheapest mix found; together it carries at least all coverable pods.
     pub(crate) shares: Vec<Share>,
+    /// What resources cost on the columns that most is spent on, by resource.
+    pub(crate) prices: Vec<Vec<f64>>,
     /// Steps used.
     pub(crate) steps: u64,
     /// Rows no column may carry, which the bound leaves out.
@@ -101,20 +121,88 @@ pub(crate) struct Relaxed {
 /// a pivot of the master rows squared. When `steps_max` is exhausted the best bound so far is returned, which holds
 /// all the same. When rows are few, caps above the number of pods of a row are lowered to it, which makes the bound
 /// better than that of the plain relaxation if machines are large for the pods there are.
+///
+/// Rows beyond [`ROWS_MAX`] are mixed by families of like ones. The bound is then proven for each row as it is, from
+/// the prices that the mix puts on resources; it may be less than the best one by a trifle.
 pub(crate) fn relax(problem: &Covering, steps_max: u64) -> Relaxed {
+    if problem.rows.len() > ROWS_MAX { relax_families(problem, steps_max) } else { relax_exactly(problem, steps_max) }
+}
+
+fn relax_exactly(problem: &Covering, steps_max: u64) -> Relaxed {
     let scaled = Scaled::new(problem);
     let mut search = Search::new(&scaled, steps_max);
     search.run();
-    let Search { master, best, steps, complete, .. } = search;
+    let Search { master, best, steps, complete, warm, .. } = search;
     let duals = proven(problem, &scaled, &best);
     Relaxed {
         bound: worth(problem, &duals),
         duals,
+        families: (0..problem.rows.len()).map(|row| vec![row]).collect(),
         shares: shares(problem, &scaled, &master),
+        prices: prices(problem, &scaled, &master, &warm),
         steps: steps.used,
         uncoverable: scaled.uncoverable,
         complete,
     }
+}
+
+fn relax_families(problem: &Covering, steps_max: u64) -> Relaxed {
+    let families = families(problem, ROWS_MAX);
+    let coarse = merged(problem, &families);
+    let mixed = Scaled::new(&coarse);
+    let mut search = Search::new(&mixed, steps_max);
+    search.run();
+    let scaled = Scaled::new(problem);
+    let prices = prices(&coarse, &mixed, &search.master, &search.warm);
+    let mut warm = vec![Warm::default(); problem.columns.len()];
+    for (column, known) in mixed.columns.iter().zip(search.warm) {
+        warm[*column] = known.without_basis();
+    }
+    let mut warm: Vec<Warm> = scaled.columns.iter().map(|column| std::mem::take(&mut warm[*column])).collect();
+    let mut best = Certificate::obvious(&scaled);
+    let explained = explained(&scaled, &warm);
+    best.improve(prove(&scaled, &explained, &mut warm, &mut search.steps));
+    let duals = proven(problem, &scaled, &best);
+    Relaxed {
+        bound: worth(problem, &duals),
+        duals,
+        shares: shares(&coarse, &mixed, &search.master),
+        families,
+        prices,
+        steps: search.steps.used,
+        uncoverable: scaled.uncoverable,
+        complete: false,
+    }
+}
+
+/// What each row is worth at the resource prices of the column where it is worth least.
+fn explained(problem: &Scaled, warm: &[Warm]) -> Vec<f64> {
+    let mut duals = vec![1.0_f64; problem.rows.len()];
+    for (column, known) in warm.iter().enumerate() {
+        let full: f64 = known.prices.iter().zip(problem.room_of(column)).map(|(price, room)| price * room).sum();
+        if full <= 0.0 {
+            continue;
+        }
+        for (k, dual) in duals.iter_mut().enumerate().filter(|(k, _)| problem.most_of(column)[*k] > 0.0) {
+            let worth = known.prices.iter().enumerate().map(|(r, price)| price * problem.demand_of(r)[k]).sum::<f64>();
+            *dual = dual.min(worth / full);
+        }
+    }
+    duals
+}
+
+/// The bound that some duals prove, lowered where a column carries more than its price.
+fn prove(problem: &Scaled, duals: &[f64], warm: &mut [Warm], steps: &mut Steps) -> Certificate {
+    let mut knapsack = Knapsack::new(problem);
+    let mut repair = Repair::new(duals);
+    for column in 0..problem.columns.len() {
+        let mut worth = ceiling(problem, column, duals, &warm[column].prices, &mut knapsack.excess);
+        if worth > 1.0 {
+            worth = knapsack.solve(problem, column, duals, &mut warm[column], steps);
+        }
+        repair.apply(duals, worth, problem.most_of(column), &knapsack.excess);
+    }
+    repair.certificate(problem)
 }
 
 /// The duals of a certificate in the units of the caller, lowered to leave room for rounding.
@@ -139,14 +227,9 @@ pub(crate) fn certify(problem: &Covering, duals: &[f64]) -> f64 {
     let clean =
         |(&k, unit): (&usize, &f64)| duals.get(k).filter(|dual| dual.is_finite()).map_or(0.0, |d| d.max(0.0) * unit);
     let duals: Vec<f64> = scaled.rows.iter().zip(&scaled.unit).map(clean).collect();
-    let mut knapsack = Knapsack::new(&scaled);
-    let mut steps = Steps { used: 0, max: u64::MAX };
-    let mut repair = Repair::new(&duals);
-    for column in 0..scaled.columns.len() {
-        let worth = knapsack.solve(&scaled, column, &duals, &mut Warm::default(), &mut steps);
-        repair.apply(&duals, worth, scaled.most_of(column), &knapsack.excess);
-    }
-    worth(problem, &proven(problem, &scaled, &repair.certificate(&scaled)))
+    let mut warm = vec![Warm::default(); scaled.columns.len()];
+    let certificate = prove(&scaled, &duals, &mut warm, &mut Steps { used: 0, max: u64::MAX });
+    worth(problem, &proven(problem, &scaled, &certificate))
 }
 
 /// The pods the search found to share machines, in the units of the caller.
@@ -166,6 +249,16 @@ fn shares(problem: &Covering, scaled: &Scaled, master: &Master) -> Vec<Share> {
     }));
     shares.sort_by(|a, b| a.column.cmp(&b.column).then(b.machines.total_cmp(&a.machines)));
     shares
+}
+
+/// What resources cost on the columns that most is spent on.
+fn prices(problem: &Covering, scaled: &Scaled, master: &Master, warm: &[Warm]) -> Vec<Vec<f64>> {
+    let mut spent: Vec<f64> = vec![0.0; scaled.columns.len()];
+    master.mix().for_each(|(pattern, share)| spent[pattern.column] += share);
+    let mut columns: Vec<usize> = (0..spent.len()).filter(|column| spent[*column] > 0.0).collect();
+    columns.sort_by(|a, b| spent[*b].total_cmp(&spent[*a]).then(a.cmp(b)));
+    let known = columns.iter().map(|column| &warm[*column].prices).filter(|prices| !prices.is_empty());
+    known.take(PRICES_MAX).map(|prices| scaled.plain_prices(problem, prices)).collect()
 }
 
 /// Counted work.
@@ -212,7 +305,31 @@ impl Certificate {
             let most = (0..problem.columns.len()).map(|j| problem.room_of(j)[r]).fold(0.0, f64::max);
             best.improve(Self::new(problem, problem.demand_of(r), most));
         }
+        best.improve(Self::melted(problem));
         best
+    }
+
+    /// The bound if pods were liquid and every column took all of them: one price per resource explains it.
+    fn melted(problem: &Scaled) -> Self {
+        let total = |r: usize| problem.demand_of(r).iter().zip(&problem.need).map(|(demand, need)| demand * need).sum();
+        let need: Vec<f64> = (0..problem.resources).map(total).collect();
+        let roomiest = |r: usize| {
+            let room = |j: &usize| problem.room_of(*j)[r];
+            (0..problem.columns.len()).max_by(|a, b| room(a).total_cmp(&room(b)).then(b.cmp(a))).unwrap_or(0)
+        };
+        let alone: Vec<usize> = (0..problem.resources).map(roomiest).collect();
+        let mut master = Master::new(&need, &alone);
+        for column in 0..problem.columns.len() {
+            let amounts = problem.room_of(column).iter().copied().enumerate().collect();
+            master.add(Pattern { column, amounts });
+        }
+        master.optimise(&mut Steps { used: 0, max: MELTING_STEPS_MAX });
+        let prices = master.duals();
+        let priced = |k: usize| (0..problem.resources).map(|r| problem.demand_of(r)[k] * prices[r].max(0.0)).sum();
+        let duals: Vec<f64> = (0..problem.rows.len()).map(priced).collect();
+        let worth = |j: usize| problem.room_of(j).iter().zip(prices).map(|(room, price)| room * price.max(0.0)).sum();
+        let most = (0..problem.columns.len()).map(worth).fold(0.0, f64::max);
+        Self::new(problem, &duals, most)
     }
 
     fn improve(&mut self, other: Self) {
@@ -267,6 +384,8 @@ struct Search<'a> {
     complete: bool,
     /// The column to look at first in the next round, so that all get their turn.
     next: usize,
+    /// Columns that were near to paying off when all were looked at.
+    promising: Vec<usize>,
 }
 
 impl<'a> Search<'a> {
@@ -285,17 +404,21 @@ impl<'a> Search<'a> {
             best: Certificate::obvious(problem),
             complete: false,
             next: 0,
+            promising: Vec::new(),
         }
     }
 
     fn run(&mut self) {
-        let mut misses = 0;
+        let (mut misses, mut narrow) = (0, false);
         loop {
             self.master.optimise(&mut self.steps);
             let target: Vec<f64> = self.master.duals().iter().map(|dual| dual.max(0.0)).collect();
             let pull = (SMOOTHING - f64::from(misses) * (1.0 - SMOOTHING)).max(0.0);
             let mix = |(aim, proven): (&f64, &f64)| pull * proven + (1.0 - pull) * aim;
             let duals: Vec<f64> = target.iter().zip(&self.best.duals).map(mix).collect();
+            if narrow && self.look_at_promising(&duals, &target) > 0 {
+                continue;
+            }
             let Some(found) = self.look(&duals, &target) else { return };
             let gap = self.master.price() - self.best.bound;
             if gap <= GAP_MAX * self.best.bound || found == 0 && pull == 0.0 {
@@ -303,6 +426,7 @@ impl<'a> Search<'a> {
                 return;
             }
             misses = if found == 0 { misses + 1 } else { 0 };
+            narrow = found > 0;
         }
     }
 
@@ -311,30 +435,57 @@ impl<'a> Search<'a> {
     ///
     /// Nothing when the steps do not suffice to look at all columns.
     fn look(&mut self, duals: &[f64], target: &[f64]) -> Option<u32> {
-        let found_max = FOUND_BASE + self.problem.rows.len() as u32 / 8;
+        let found_max = self.found_max();
         let mut repair = Repair::new(duals);
         let (mut found, mut last) = (0, None);
         let count = self.problem.columns.len();
+        self.promising.clear();
         for column in (self.next..count).chain(0..self.next) {
             if !self.steps.take(1) {
                 return None;
             }
             let mut worth = self.glance(column, duals, last);
+            if worth > PROMISING {
+                self.promising.push(column);
+            }
             if worth > 1.0 + WORTH_MIN && found < found_max {
-                let warm = &mut self.warm[column];
-                worth = self.knapsack.solve(self.problem, column, duals, warm, &mut self.steps);
-                let amounts = self.knapsack.amounts(self.problem, column);
-                if amounts.iter().map(|&(k, amount)| target[k] * amount).sum::<f64>() > 1.0 + WORTH_MIN {
-                    self.master.add(Pattern { column, amounts });
-                    found += 1;
-                    self.next = column;
-                }
+                worth = self.try_column(column, duals, target, &mut found);
                 last = Some(column);
             }
             repair.apply(duals, worth, self.problem.most_of(column), &self.knapsack.excess);
         }
         self.best.improve(repair.certificate(self.problem));
         Some(found)
+    }
+
+    /// Looks for patterns on the columns only that came near to paying off when all were looked at.
+    fn look_at_promising(&mut self, duals: &[f64], target: &[f64]) -> u32 {
+        let mut found = 0;
+        for column in self.promising.clone() {
+            if found >= self.found_max() || !self.steps.take(1) {
+                break;
+            }
+            if self.glance(column, duals, None) > 1.0 + WORTH_MIN {
+                self.try_column(column, duals, target, &mut found);
+            }
+        }
+        found
+    }
+
+    fn found_max(&self) -> u32 {
+        FOUND_BASE + self.problem.rows.len() as u32 / 8
+    }
+
+    /// The worth of a column; its best pattern is kept, and counted, if it pays off under the target.
+    fn try_column(&mut self, column: usize, duals: &[f64], target: &[f64], found: &mut u32) -> f64 {
+        let worth = self.knapsack.solve(self.problem, column, duals, &mut self.warm[column], &mut self.steps);
+        let amounts = self.knapsack.amounts(self.problem, column);
+        if amounts.iter().map(|&(k, amount)| target[k] * amount).sum::<f64>() > 1.0 + WORTH_MIN {
+            self.master.add(Pattern { column, amounts });
+            *found += 1;
+            self.next = column;
+        }
+        worth
     }
 
     /// An upper bound on the worth of a column by its own resource prices of old, or by those of another column if

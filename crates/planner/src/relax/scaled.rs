@@ -31,6 +31,8 @@ pub(super) struct Scaled {
     pub(super) rows: Vec<usize>,
     pub(super) columns: Vec<usize>,
     pub(super) resources: usize,
+    /// The caller's resource behind each of ours, and how much of it is one of our units.
+    pub(super) scales: Vec<(usize, f64)>,
     pub(super) demand: Vec<f64>,
     pub(super) room: Vec<f64>,
     pub(super) most: Vec<f64>,
@@ -73,6 +75,7 @@ impl Scaled {
             rows,
             columns: Vec::new(),
             resources: 0,
+            scales: Vec::new(),
             demand: Vec::new(),
             room: Vec::new(),
             most: Vec::new(),
@@ -91,6 +94,16 @@ impl Scaled {
         let mut plain = vec![0.0; problem.rows.len()];
         for ((&k, unit), dual) in self.rows.iter().zip(&self.unit).zip(duals) {
             plain[k] = dual / unit;
+        }
+        plain
+    }
+
+    /// Scaled resource prices in the units of the caller, by resource of the problem.
+    pub(super) fn plain_prices(&self, problem: &Covering, prices: &[f64]) -> Vec<f64> {
+        let resources = problem.rows.iter().map(|row| row.demand.len()).max().unwrap_or(0);
+        let mut plain = vec![0.0; resources];
+        for ((resource, scale), price) in self.scales.iter().zip(prices) {
+            plain[*resource] = price / scale;
         }
         plain
     }
@@ -142,6 +155,7 @@ impl Scaled {
                 drafts.push(Draft { column: j, price, rooms, most, weight });
             }
         }
+        self.scales = scales;
         for draft in undominated(drafts) {
             self.columns.push(draft.column);
             self.price.push(draft.price);
@@ -224,7 +238,7 @@ impl Limits {
     }
 }
 
-fn demand(problem: &Covering, row: usize, resource: usize) -> f64 {
+pub(super) fn demand(problem: &Covering, row: usize, resource: usize) -> f64 {
     problem.rows[row].demand.get(resource).map_or(0.0, |d| d.max(0.0))
 }
 

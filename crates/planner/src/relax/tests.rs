@@ -1,6 +1,6 @@
 //! Hand-checked cases, and random ones against a slow independent simplex method and against brute force.
 
-use super::{Column, Covering, Relaxed, Row, certify, relax};
+use super::{Column, Covering, Relaxed, Row, certify, families, relax, relax_exactly};
 
 const STEPS_AMPLE: u64 = 1_000_000;
 
@@ -12,7 +12,7 @@ fn covering(text: &str) -> Covering {
         let parts: Vec<Vec<f64>> =
             rest.split(':').map(|part| part.split_whitespace().map(|x| x.parse().unwrap()).collect()).collect();
         match kind {
-            "row" => problem.rows.push(Row { count: parts[0][0] as u64, demand: parts[1].clone() }),
+            "row" => problem.rows.push(Row { count: parts[0][0] as u64, demand: parts[1].clone(), kin: 0 }),
             _ => problem.columns.push(Column {
                 price: parts[0][0],
                 room: parts[1].clone(),
@@ -156,7 +156,7 @@ fn random(dice: &mut Dice, rows_max: u64, columns_max: u64, count_max: u64) -> C
     let mut problem = Covering { rows: Vec::new(), columns: Vec::new() };
     for _ in 0..rows {
         let demand = (0..resources).map(|_| dice.below(5) as f64).collect();
-        problem.rows.push(Row { count: 1 + dice.below(count_max), demand });
+        problem.rows.push(Row { count: 1 + dice.below(count_max), demand, kin: dice.below(3) as usize });
     }
     for _ in 0..columns {
         let room: Vec<f64> = (0..resources).map(|_| dice.below(16) as f64).collect();
@@ -330,7 +330,7 @@ fn equal_rows_and_columns_do_not_make_it_circle() {
     let (rows, columns) = (40, 60);
     let mut problem = Covering { rows: Vec::new(), columns: Vec::new() };
     for k in 0..rows {
-        problem.rows.push(Row { count: 6, demand: vec![1.0 + f64::from(k % 2), 2.0 - f64::from(k % 2), 1.0] });
+        problem.rows.push(Row { count: 6, demand: vec![1.0 + f64::from(k % 2), 2.0 - f64::from(k % 2), 1.0], kin: 0 });
     }
     for j in 0..columns {
         let size = f64::from(1 << (j % 4));
@@ -345,8 +345,8 @@ fn equal_rows_and_columns_do_not_make_it_circle() {
 #[test]
 fn rows_that_run_out_together_do_not_stall_it() {
     // Every machine takes all pods of many rows, so one pattern empties all rows at once.
-    let rows: Vec<Row> =
-        (0..60).map(|k| Row { count: 3, demand: vec![1.0 + f64::from(k % 7), 3.0 + f64::from(k % 5)] }).collect();
+    let row = |k: i32| Row { count: 3, demand: vec![1.0 + f64::from(k % 7), 3.0 + f64::from(k % 5)], kin: 0 };
+    let rows: Vec<Row> = (0..60).map(row).collect();
     let columns = (1..20).map(|size| {
         let room = vec![40.0 * f64::from(size), 50.0 * f64::from(size)];
         let fits = |row: &Row| (room[0] / row.demand[0]).min(room[1] / row.demand[1]).min(3.0) as u32;
@@ -356,4 +356,47 @@ fn rows_that_run_out_together_do_not_stall_it() {
     let problem = Covering { rows, columns };
     // The second resource is short: 900 over 50 per unit of price.
     check(&problem, 18.0);
+}
+
+#[test]
+fn many_rows_are_bounded_by_families_soundly() {
+    let mut dice = Dice(77);
+    let (mut coarse, mut exact) = (0.0, 0.0);
+    for _ in 0..40 {
+        let mut problem = random(&mut dice, 60, 20, 30);
+        // Sizes that no two rows share, and rows of one kin that run on the same machines.
+        let alike = problem.rows.len();
+        for k in 0..120 {
+            let like = k % alike;
+            let grown = 1.0 + dice.below(100) as f64 / 400.0;
+            let demand: Vec<f64> = problem.rows[like].demand.iter().map(|amount| amount * grown).collect();
+            problem.rows.push(Row { count: 1 + dice.below(9), demand, kin: like });
+            for column in &mut problem.columns {
+                column.caps.push(column.caps[like]);
+            }
+        }
+        let by_families = relax(&problem, STEPS_AMPLE);
+        let one_by_one = relax_exactly(&problem, STEPS_AMPLE);
+        assert!(by_families.bound <= one_by_one.bound * (1.0 + 1e-7), "{} {}", by_families.bound, one_by_one.bound);
+        assert!(near(by_families.bound, certify(&problem, &by_families.duals), 1e-6), "its duals prove it");
+        coarse += by_families.bound;
+        exact += one_by_one.bound;
+    }
+    assert!(coarse > 0.97 * exact, "little is lost: {coarse} of {exact}");
+}
+
+#[test]
+fn families_hold_every_row_once_and_never_mix_kins() {
+    let mut dice = Dice(5);
+    for most in [1, 3, 10, 1000] {
+        let problem = random(&mut dice, 90, 3, 9);
+        let found = families(&problem, most);
+        let mut rows: Vec<usize> = found.iter().flatten().copied().collect();
+        rows.sort_unstable();
+        assert_eq!(rows, (0..problem.rows.len()).collect::<Vec<usize>>());
+        assert!(found.len() <= most.max(3), "kins are never merged, and more families than asked for never made");
+        assert!(
+            found.iter().all(|family| family.iter().all(|row| problem.rows[*row].kin == problem.rows[family[0]].kin))
+        );
+    }
 }

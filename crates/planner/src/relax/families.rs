@@ -1,0 +1,102 @@
+//! Rows that are much alike taken together, when there are too many to tell all of them apart in time.
+
+use super::{Covering, Row};
+
+/// Rows by family; every row is in one.
+pub(crate) type Families = Vec<Vec<usize>>;
+
+/// Splits the rows of each kin until there are as many families as asked for, always where rows of one family differ
+/// most, or until families are of one size each.
+pub(super) fn families(problem: &Covering, most: usize) -> Families {
+    let resources = problem.rows.iter().map(|row| row.demand.len()).max().unwrap_or(0);
+    let total: Vec<f64> = (0..resources).map(|r| total(problem, r)).collect();
+    let mut families: Vec<Family> = Vec::new();
+    let kins = problem.rows.iter().map(|row| row.kin).max().map_or(0, |last| last + 1);
+    for kin in 0..kins {
+        let members: Vec<usize> = (0..problem.rows.len()).filter(|row| problem.rows[*row].kin == kin).collect();
+        if !members.is_empty() {
+            families.push(Family::new(problem, members, &total));
+        }
+    }
+    while families.len() < most {
+        let widest =
+            (0..families.len()).max_by(|a, b| families[*a].error.total_cmp(&families[*b].error).then(b.cmp(a)));
+        let Some(position) = widest.filter(|position| families[*position].error > 0.0) else { break };
+        let Family { members, resource, middle, .. } = families.swap_remove(position);
+        let (small, large) = members.into_iter().partition(|row| demand(problem, *row, resource) <= middle);
+        families.push(Family::new(problem, small, &total));
+        families.push(Family::new(problem, large, &total));
+    }
+    let mut families: Families = families.into_iter().map(|family| family.members).collect();
+    families.sort();
+    families
+}
+
+/// One row for each family: its pods, with what they ask for on average.
+pub(super) fn merged(problem: &Covering, families: &Families) -> Covering {
+    let row = |family: &Vec<usize>| {
+        let count: u64 = family.iter().map(|row| problem.rows[*row].count).sum();
+        let resources = family.iter().map(|row| problem.rows[*row].demand.len()).max().unwrap_or(0);
+        let average = |r: usize| {
+            let sum: f64 = family.iter().map(|row| problem.rows[*row].count as f64 * demand(problem, *row, r)).sum();
+            sum / count.max(1) as f64
+        };
+        let kin = family.first().map_or(0, |row| problem.rows[*row].kin);
+        Row { count, demand: (0..resources).map(average).collect(), kin }
+    };
+    let rows: Vec<Row> = families.iter().map(row).collect();
+    let columns = problem.columns.iter().map(|column| {
+        // A machine that takes any of a family takes as many of its average as fit.
+        let cap = |family: &Vec<usize>| {
+            let caps = family.iter().map(|row| column.caps.get(*row).copied().unwrap_or(0));
+            let (least, most) = caps.fold((u32::MAX, 0), |(least, most), cap| (least.min(cap), most.max(cap)));
+            least + (most - least) / 2
+        };
+        super::Column { price: column.price, room: column.room.clone(), caps: families.iter().map(cap).collect() }
+    });
+    Covering { columns: columns.collect(), rows }
+}
+
+struct Family {
+    members: Vec<usize>,
+    /// How far its rows are from their middle, as a part of all there is.
+    error: f64,
+    /// The resource in which they differ most, and its middle.
+    resource: usize,
+    middle: f64,
+}
+
+impl Family {
+    fn new(problem: &Covering, members: Vec<usize>, total: &[f64]) -> Self {
+        let mut family = Self { members, error: 0.0, resource: 0, middle: 0.0 };
+        let pods: f64 = family.members.iter().map(|row| problem.rows[*row].count as f64).sum();
+        let mut widest = 0.0;
+        for (resource, total) in total.iter().enumerate().filter(|(_, total)| **total > 0.0) {
+            let amount = |row: &usize| problem.rows[*row].count as f64 * demand(problem, *row, resource);
+            let middle = family.members.iter().map(amount).sum::<f64>() / pods.max(1.0);
+            let off = |row: &usize| problem.rows[*row].count as f64 * (demand(problem, *row, resource) - middle).abs();
+            let (least, most) = family
+                .members
+                .iter()
+                .map(|row| demand(problem, *row, resource))
+                .fold((f64::INFINITY, 0.0_f64), |(least, most), amount| (least.min(amount), most.max(amount)));
+            // A middle that rounding put beyond all members would split nothing off.
+            if least <= middle && middle < most {
+                let error = family.members.iter().map(off).sum::<f64>() / total;
+                family.error += error;
+                if error > widest {
+                    (widest, family.resource, family.middle) = (error, resource, middle);
+                }
+            }
+        }
+        family
+    }
+}
+
+fn total(problem: &Covering, resource: usize) -> f64 {
+    (0..problem.rows.len()).map(|row| problem.rows[row].count as f64 * demand(problem, row, resource)).sum()
+}
+
+fn demand(problem: &Covering, row: usize, resource: usize) -> f64 {
+    super::scaled::demand(problem, row, resource)
+}
