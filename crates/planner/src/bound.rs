@@ -2,12 +2,14 @@
 //!
 //! The relaxed problem of each pool bounds the price of its orders. Where pods could go elsewhere, to places that are
 //! there or past a pool whose limit binds, one relaxed problem over everything is asked instead, and the room of places
-//! is paid for in full with what the pods on it would be worth.
+//! is paid for in full with what the pods on it would be worth. If that leaves nothing, pods that no place could take
+//! are bounded alone.
 
 use std::collections::BTreeMap;
 
 use crate::amounts::{Amounts, copies};
 use crate::menus::MenuId;
+use crate::places::PlaceView;
 use crate::relax::{Column, Covering, Row, relax};
 use crate::solver::Solver;
 
@@ -32,26 +34,41 @@ impl Solver<'_> {
         if !places_used && !reserves && !self.overflowed && cut.is_none() && !self.has_choice() {
             return self.bounds.iter().sum();
         }
-        let demanded = self.demanded(cut);
-        let covering = self.covering(&demanded);
-        let left = self.config.steps_max.saturating_sub(self.steps);
-        let relaxed = relax(&covering, left);
+        let mut demanded = self.demanded(cut);
+        let bound = self.bound_of(&demanded);
+        if places_used {
+            demanded.retain(|row| row.classes.iter().all(|class| self.is_homeless(*class)));
+            return bound.max(self.bound_of(&demanded));
+        }
+        bound
+    }
+
+    /// A price below which these pods cannot be had, however places and reservations are used.
+    fn bound_of(&mut self, demanded: &[Demanded]) -> f64 {
+        let covering = self.covering(demanded);
+        let relaxed = relax(&covering, self.budget());
         self.steps += relaxed.steps;
-        let room: f64 = self.places.iter().map(|view| worth_of(&view.before, &demanded, &relaxed.duals)).sum();
+        let room: f64 = self.places.iter().map(|view| worth_of(&view.before, demanded, &relaxed.duals)).sum();
         let reserved = self.pools.iter().flat_map(|pool| pool.reserved.iter().map(move |one| (pool, one)));
         let reserved: f64 = reserved
-            .map(|(pool, one)| {
-                f64::from(one.capacity) * worth_of(&pool.kinds[one.kind].room, &demanded, &relaxed.duals)
-            })
+            .map(|(pool, one)| f64::from(one.capacity) * worth_of(&pool.kinds[one.kind].room, demanded, &relaxed.duals))
             .sum();
         (relaxed.bound - room - reserved).max(0.0)
+    }
+
+    /// Whether no place could take a pod of a class, were it empty of this plan's pods.
+    fn is_homeless(&mut self, class: usize) -> bool {
+        let stances = self.stances(class);
+        let (own, vocabulary) = (&self.classes[class], &self.snapshot.vocabulary);
+        let takes = |view: &PlaceView<'_>| stances.iter().any(|stance| view.could_take(own, stance, vocabulary));
+        !self.places.iter().any(takes)
     }
 
     /// What pods are worth at least, wherever they go, rules between pods aside.
     pub(crate) fn worth_of_classes(&mut self) -> (Vec<Demanded>, Vec<f64>) {
         let demanded = self.demanded(None);
         let covering = self.covering(&demanded);
-        let relaxed = relax(&covering, self.config.steps_max.saturating_sub(self.steps));
+        let relaxed = relax(&covering, self.budget());
         self.steps += relaxed.steps;
         (demanded, relaxed.duals)
     }

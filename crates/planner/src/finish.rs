@@ -38,7 +38,7 @@ impl Solver<'_> {
             barren_pools,
             sequence,
             steps: self.steps,
-            interrupted: self.steps >= self.config.steps_max,
+            interrupted: self.steps >= self.config.steps_max || self.interrupt.is_raised(),
         }
     }
 

@@ -23,6 +23,7 @@ mod config;
 mod daemons;
 mod finish;
 mod interner;
+mod interrupt;
 mod kinds;
 mod limits;
 mod menus;
@@ -41,6 +42,7 @@ mod tallies;
 mod variety;
 
 pub use config::{MinValuesPolicy, PlaceConfig, PreferencePolicy, ReservationPolicy};
+pub use interrupt::Interrupt;
 
 use std::collections::BTreeMap;
 
@@ -54,7 +56,13 @@ use solver::{Barred, Solver};
 /// fit nowhere come back in [`Plan::unplaced`] with one refusal per pool. No claim lists a type that could carry its
 /// pool over a limit. Never panics on input.
 pub fn place(snapshot: &Snapshot, config: &PlaceConfig) -> Plan {
-    let solver = settled(snapshot, config);
+    place_until(snapshot, config, &Interrupt::new())
+}
+
+/// As [`place`], until somebody interrupts: then the search for cheaper nodes ends, and what was found so far becomes
+/// a plan that is dearer perhaps, and otherwise as good as any.
+pub fn place_until(snapshot: &Snapshot, config: &PlaceConfig, interrupt: &Interrupt) -> Plan {
+    let solver = settled(snapshot, config, interrupt);
     let beyond_search = |pool: &PoolView<'_>| !pool.variety.is_none() || !pool.reserved.is_empty();
     if snapshot.pending.len() > search::PODS_MAX || solver.pools.iter().any(beyond_search) {
         return solver.finish();
@@ -64,7 +72,7 @@ pub fn place(snapshot: &Snapshot, config: &PlaceConfig) -> Plan {
     if known.unplaced.iter().all(|pods| *pods == 0) && plan.price() <= plan.bound {
         return plan;
     }
-    let mut second = Solver::new(snapshot, config, BTreeMap::new());
+    let mut second = Solver::new(snapshot, config, interrupt, BTreeMap::new());
     let search::Outcome { improved } = search::improve(&mut second, &known);
     if improved { Plan { bound: plan.bound, ..second.finish() } } else { plan }
 }
@@ -74,10 +82,11 @@ const ROUNDS_MAX: usize = 8;
 
 /// Seats and packs all pods. When limits leave no room for pods on whose presence others rely, everything is worked out
 /// again with that pool closed to them.
-fn settled<'a>(snapshot: &'a Snapshot, config: &'a PlaceConfig) -> Solver<'a> {
+fn settled<'a>(snapshot: &'a Snapshot, config: &'a PlaceConfig, interrupt: &'a Interrupt) -> Solver<'a> {
     let mut known: BTreeMap<usize, Barred> = BTreeMap::new();
-    for round in 0.. {
-        let mut solver = Solver::new(snapshot, config, known.clone());
+    let mut rounds = 0;
+    loop {
+        let mut solver = Solver::new(snapshot, config, interrupt, known.clone());
         solver.seat_all();
         solver.pack_all();
         let overflow = solver.ruled_overflow();
@@ -91,11 +100,11 @@ fn settled<'a>(snapshot: &'a Snapshot, config: &'a PlaceConfig) -> Solver<'a> {
             barred.pods =
                 solver.classes[class].pods.len().min(if news { barred.pods.max(pods) } else { barred.pods + pods });
             barred.pools.extend(pools);
-            if round >= ROUNDS_MAX {
+            if rounds >= ROUNDS_MAX || interrupt.is_raised() {
                 barred.pods = solver.classes[class].pods.len();
                 barred.pools.extend(0..solver.pools.len());
             }
         }
+        rounds += 1;
     }
-    Solver::new(snapshot, config, known)
 }

@@ -75,6 +75,13 @@ impl<'a> PlaceView<'a> {
         if self.overdrawn.is_some() || !self.is_open() { 0 } else { copies(&class.demand, &self.free) }
     }
 
+    /// Whether the place could take a pod of the class if this plan had put nobody there, rules between pods aside.
+    pub(crate) fn could_take(&self, class: &Class<'_>, stance: &Stance, vocabulary: &Vocabulary) -> bool {
+        copies(&class.demand, &self.before) > 0
+            && first_untolerated(&self.place.taints, &stance.tolerations).is_none()
+            && self.place.requirements.satisfy(&stance.requirements, self.undefined(vocabulary)).is_ok()
+    }
+
     /// How many pods of the class this place takes, rules between pods aside.
     pub(crate) fn takes(&self, class: &Class<'_>, stance: &Stance, vocabulary: &Vocabulary) -> i64 {
         let room = self.room_for(class);

@@ -115,10 +115,18 @@ impl Solver<'_> {
     }
 
     /// What keeps every single type of the pool from holding one such pod on an empty node.
-    fn type_refusal(&self, pool: usize, class: usize, stance: &Stance) -> Option<Refusal> {
+    fn type_refusal(&mut self, pool: usize, class: usize, stance: &Stance) -> Option<Refusal> {
+        let menu = self.pools[pool].join(MenuId::OWN, stance.want, &self.wants);
         let (view, class) = (&self.pools[pool], &self.classes[class]);
         if view.is_barren() {
             return Some(no_type(view.pool, &view.requirements, class.spec.requests.clone()));
+        }
+        // Most often there are types, and only limits are in the way: no need to ask every type anew.
+        let candidates = menu.iter().flat_map(|menu| &view.menu(*menu).candidates).map(|candidate| candidate.kind);
+        let holding = candidates.filter(|kind| view.holds_alone(*kind, class)).map(|kind| &view.kinds[kind]);
+        let holding: Vec<&KindView<'_>> = holding.collect();
+        if !holding.is_empty() {
+            return smallest_excess(view, &holding).map(|shortfall| Refusal::LimitReached { shortfall });
         }
         let requirements = view.requirements.and(&stance.requirements);
         let labelled = |kind: &&KindView<'_>| kind.kind.requirements.intersect(&requirements).is_ok();

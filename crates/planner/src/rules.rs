@@ -236,7 +236,8 @@ impl Rulebook<'_, '_> {
         let own = rules.spread.iter().map(|rule| rule.key);
         let own = own.chain(rules.near.iter().map(|rule| rule.key)).chain(rules.away.iter().map(|rule| rule.key));
         let mut keys: BTreeSet<KeyId> = own.chain(looks.sought_by.iter().copied()).collect();
-        if looks.is_sought_on_host {
+        // Who comes first is counted by those who follow, so that it must be settled where.
+        if looks.is_sought_on_host || !keys.is_empty() {
             keys.extend(looks.counted.iter().map(|tally| self.tallies.get(*tally).key));
         }
         rules.keys = keys.into_iter().collect();

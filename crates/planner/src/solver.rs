@@ -11,6 +11,7 @@ use crate::cells::{Cell, cells};
 use crate::classes::{Class, classes};
 use crate::config::{MinValuesPolicy, PlaceConfig, PreferencePolicy, ReservationPolicy};
 use crate::interner::{Want, Wants};
+use crate::interrupt::{Budget, Interrupt};
 use crate::menus::{MenuId, PoolView};
 use crate::places::PlaceView;
 use crate::readings::readings;
@@ -68,6 +69,7 @@ type CellMap = BTreeMap<(usize, MenuId, Vec<KeyId>), Rc<[Cell]>>;
 pub(crate) struct Solver<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) config: &'a PlaceConfig,
+    pub(crate) interrupt: &'a Interrupt,
     pub(crate) table: ResourceTable,
     pub(crate) classes: Vec<Class<'a>>,
     pub(crate) looks: Vec<Rc<Looks>>,
@@ -110,7 +112,12 @@ pub(crate) struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    pub(crate) fn new(snapshot: &'a Snapshot, config: &'a PlaceConfig, barred: BTreeMap<usize, Barred>) -> Self {
+    pub(crate) fn new(
+        snapshot: &'a Snapshot,
+        config: &'a PlaceConfig,
+        interrupt: &'a Interrupt,
+        barred: BTreeMap<usize, Barred>,
+    ) -> Self {
         let (classes, table) = classes(snapshot);
         let places = PlaceView::all(snapshot, &table);
         let mut solver = Self {
@@ -140,12 +147,18 @@ impl<'a> Solver<'a> {
             steps: 0,
             snapshot,
             config,
+            interrupt,
             table,
             classes,
         };
         solver.reservations = crate::reserved::remaining(&solver.pools);
         solver.look_around();
         solver
+    }
+
+    /// What the search for cheaper nodes may still cost.
+    pub(crate) fn budget(&self) -> Budget<'a> {
+        Budget { steps: self.config.steps_max.saturating_sub(self.steps), interrupt: self.interrupt }
     }
 
     fn rulebook(&mut self) -> (Rulebook<'_, 'a>, &[Class<'a>]) {

@@ -34,6 +34,7 @@ impl Solver<'_> {
             emptiest.sort_by_key(|bin| (Reverse(self.idle(&bins[*bin])), *bin));
             emptiest.truncate(EMPTIEST);
             if self.steps >= end
+                || self.interrupt.is_raised()
                 || !(self.merge_some(pool, bins, &emptiest) || self.dissolve_some(pool, bins, &emptiest))
             {
                 return;

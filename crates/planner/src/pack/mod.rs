@@ -5,80 +5,26 @@
 
 mod improve;
 mod relaxed;
+mod rest;
 mod shapes;
+mod work;
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use model::Price;
 
-use crate::amounts::{add_times, copies, copies_beside};
+use crate::amounts::copies_beside;
 use crate::bins::{Bin, Load, cheapest_holding, holds_bin};
 use crate::limits::Limits;
 use crate::menus::{Candidate, KindView, MenuId};
-use crate::relax::{Families, Relaxed, Share};
+use crate::relax::Share;
 use crate::solver::{Leftover, Order, Solver};
 use crate::stance::Stance;
 use relaxed::{Guide, Priced};
-use shapes::Shape;
+use work::Work;
 
 /// Rounding of the relaxed problem's numbers.
 const TINY: f64 = 1e-6;
-
-/// Shapes with what they are worth.
-struct Work {
-    pool: usize,
-    shapes: Vec<Shape>,
-    /// What a pod of each shape costs in the ideal fleet.
-    worth: Vec<f64>,
-    /// Shapes that the ideal fleet does not tell apart.
-    families: Families,
-    /// The shape of each order.
-    shape_of: BTreeMap<usize, usize>,
-    /// No node of each type holds pods that are worth more.
-    worth_max: Vec<f64>,
-}
-
-impl Work {
-    fn new(pool: usize, shapes: Vec<Shape>, relaxed: Relaxed, rooms: &[KindView<'_>]) -> (Self, Vec<Share>) {
-        let numbered = shapes.iter().enumerate();
-        let shape_of = numbered.flat_map(|(number, shape)| shape.orders.iter().map(move |order| (*order, number)));
-        let shape_of = shape_of.collect();
-        let Relaxed { duals: worth, families, shares, prices, .. } = relaxed;
-        let mut worth_max = vec![f64::INFINITY; rooms.len()];
-        for prices in prices {
-            lower_to_priced(&mut worth_max, &prices, &shapes, &worth, rooms);
-        }
-        (Self { shape_of, pool, shapes, worth, families, worth_max }, shares)
-    }
-
-    /// What all pods that wait are worth.
-    fn waiting(&self) -> f64 {
-        let worth = |(shape, worth): (&Shape, &f64)| shape.remaining.max(0) as f64 * worth;
-        self.shapes.iter().zip(&self.worth).map(worth).sum()
-    }
-
-    /// How many pods of a family are on a node.
-    fn on(&self, bin: &Bin, family: usize) -> f64 {
-        let of_family =
-            |load: &&Load| self.shape_of.get(&load.order).is_some_and(|shape| self.families[family].contains(shape));
-        bin.loads.iter().filter(of_family).map(|load| f64::from(load.pods)).sum()
-    }
-}
-
-/// Room is worth its price, and a pod at most what its worth exceeds the price of its demand by: whatever the prices
-/// are, nothing on a node is worth more than that together.
-fn lower_to_priced(worth_max: &mut [f64], prices: &[f64], shapes: &[Shape], worth: &[f64], kinds: &[KindView<'_>]) {
-    let cost = |amounts: &[i64]| amounts.iter().zip(prices).map(|(amount, price)| *amount as f64 * price).sum::<f64>();
-    let excess = |(shape, worth): (&Shape, &f64)| (worth - cost(&shape.demand)).max(0.0);
-    let excess: Vec<(usize, f64)> =
-        shapes.iter().zip(worth).map(excess).enumerate().filter(|(_, over)| *over > 0.0).collect();
-    for (known, kind) in worth_max.iter_mut().zip(kinds) {
-        let fitting = |(shape, over): &(usize, f64)| copies(&shapes[*shape].demand, &kind.room) as f64 * over;
-        let most = cost(&kind.room) + excess.iter().map(fitting).sum::<f64>();
-        *known = known.min(most);
-    }
-}
 
 impl Solver<'_> {
     /// Packs the orders of every pool; what a pool's limits leave over goes to the pools after it, and then gives up
@@ -424,100 +370,6 @@ impl Solver<'_> {
         }
         bin.times = u32::try_from(further + 1).unwrap_or(1);
         bin.times
-    }
-
-    /// What whole nodes of the ideal fleet left over: node by node the type that gives most for its price.
-    fn build_rest(&mut self, work: &mut Work, bins: &mut Vec<Bin>) {
-        let mut shape = 0;
-        while shape < work.shapes.len() {
-            if work.shapes[shape].remaining == 0 {
-                shape += 1;
-                continue;
-            }
-            let Some(mut bin) = self.best_bin(work, shape) else {
-                // Nothing that limits leave holds these pods; the next shape may be smaller.
-                shape += 1;
-                continue;
-            };
-            let allowed = bin.kind.and_then(|kind| self.nodes_allowed(work.pool, kind)).unwrap_or(1);
-            let times = self.repeat(work, &mut bin, allowed);
-            self.close(work.pool, &mut bin, times);
-            bins.push(bin);
-        }
-    }
-
-    /// The node that begins with a pod of a shape and gives most for its price.
-    fn best_bin(&mut self, work: &mut Work, shape: usize) -> Option<Bin> {
-        let waiting = |order: &&usize| self.orders[**order].remaining() > 0;
-        let orders: Vec<usize> = work.shapes[shape].orders.iter().filter(waiting).copied().collect();
-        for order in orders {
-            let (menu, class) = (self.orders[order].menu, self.orders[order].class);
-            let Some(candidate) = self.best_type(work, shape, menu, class) else { continue };
-            let mut bin = Bin::opened(work.pool, menu, Vec::new(), self.table.len());
-            bin.kind = Some(candidate.kind);
-            bin.price = candidate.price;
-            let joining = self.joining(&bin, candidate.kind, order, 1)?;
-            self.add_to(&mut bin, order, 1, joining);
-            work.shapes[shape].remaining -= 1;
-            for next in shape..work.shapes.len() {
-                self.add_shape(work, &mut bin, next, i64::MAX, candidate.price);
-            }
-            return Some(bin);
-        }
-        None
-    }
-
-    /// The type on a menu that gives most for its price when it is begun with a shape.
-    fn best_type(&mut self, work: &Work, shape: usize, menu: MenuId, class: usize) -> Option<Candidate> {
-        let (overhead, waiting) =
-            (if self.thrift.is_some() { 0.0 } else { self.config.node_overhead.dollars() }, work.waiting());
-        let view = &self.pools[work.pool];
-        let mut hopes: Vec<(f64, Candidate)> = Vec::new();
-        for candidate in &view.menu(menu).candidates {
-            let cost = (self.cost_of(candidate.kind, candidate.price) + overhead).max(f64::MIN_POSITIVE);
-            hopes.push((work.worth_max[candidate.kind].min(waiting) / cost, *candidate));
-        }
-        hopes.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(&right.1)));
-        let mut best: Option<(f64, Candidate)> = None;
-        for (hope, candidate) in hopes {
-            if best.is_some_and(|(known, _)| hope * (1.0 + TINY) < known) {
-                break;
-            }
-            if !self.pools[work.pool].takes_alone(candidate.kind, &self.classes[class]) {
-                continue;
-            }
-            let value = self.value_of(work, shape, candidate.kind, menu);
-            let cost = (self.cost_of(candidate.kind, candidate.price) + overhead).max(f64::MIN_POSITIVE);
-            let rate = value / cost;
-            if best.is_none_or(|(known, _)| rate > known * (1.0 + TINY)) {
-                best = Some((rate, candidate));
-            }
-        }
-        best.map(|(_, candidate)| candidate)
-    }
-
-    /// What the pods are worth that a node of a type would hold, begun with a shape and filled largest first.
-    fn value_of(&mut self, work: &Work, first: usize, kind: usize, menu: MenuId) -> f64 {
-        let view = &self.pools[work.pool];
-        let price = view.menu(menu).price_of(kind);
-        let mut used = work.shapes[first].demand.clone();
-        let mut value = work.worth[first];
-        let mut crowded: Vec<usize> = work.shapes[first].crowd.into_iter().collect();
-        self.steps += work.shapes.len() as u64;
-        for (index, shape) in work.shapes.iter().enumerate().skip(first) {
-            let waiting = shape.remaining - i64::from(index == first);
-            if waiting <= 0 || view.menu(shape.menu).price_of(kind).is_none_or(|own| Some(own) > price) {
-                continue;
-            }
-            let mut copies = copies_beside(&shape.demand, &used, &view.kinds[kind].room).min(waiting);
-            if let Some(crowd) = shape.crowd.filter(|_| copies > 0) {
-                copies = copies.min(i64::from(!crowded.contains(&crowd)));
-                crowded.push(crowd);
-            }
-            add_times(&mut used, &shape.demand, copies);
-            value += work.worth[index] * copies as f64;
-        }
-        value
     }
 
     /// Orders that a pool has no room for go to the next pool that can take them, or to a more relaxed reading.

@@ -59,8 +59,7 @@ impl Solver<'_> {
         };
         let covering =
             Covering { rows: shapes.iter().map(row).collect(), columns: columns.iter().map(column).collect() };
-        let left = self.config.steps_max.saturating_sub(self.steps);
-        let relaxed = relax(&covering, left);
+        let relaxed = relax(&covering, self.budget());
         self.steps += relaxed.steps;
         Guide { columns, relaxed }
     }

@@ -65,6 +65,7 @@ impl Solver<'_> {
                 .iter()
                 .position(|crowd| limits.iter().any(|limit| limit.is_solitary() && limit.tally == crowd.tally));
             let has_ports = !class.spec.host_ports.is_empty();
+            // Another plan could choose other domains than these pods were given: no bound may rest on them.
             let menu = self.pools[pool].join(MenuId::OWN, order.stance.want, &self.wants).unwrap_or(order.menu);
             let key = (class.demand.clone(), menu, crowd, has_ports);
             let position = *known.entry(key).or_insert_with(|| {

@@ -118,7 +118,7 @@ impl Knapsack {
         column: usize,
         duals: &[f64],
         warm: &mut Warm,
-        steps: &mut Steps,
+        steps: &mut Steps<'_>,
     ) -> f64 {
         self.load(problem, column, warm);
         // Far more than ever seen; with the lowest-index rule below it only guards against rounding.

@@ -105,7 +105,7 @@ impl Master {
     ///
     /// Gives up when ties keep it on the spot for long, or rounding leaves nothing to exchange; the mix then is merely
     /// not the cheapest.
-    pub(super) fn optimise(&mut self, steps: &mut Steps) {
+    pub(super) fn optimise(&mut self, steps: &mut Steps<'_>) {
         let (mut idle, idle_max) = (0, 20 + self.rows);
         let mut moving = true;
         while moving && self.watch() {

@@ -25,6 +25,7 @@ mod scaled;
 #[cfg(test)]
 mod tests;
 
+use crate::interrupt::{Budget, Interrupt};
 pub(crate) use families::Families;
 use families::{families, merged};
 use knapsack::{Knapsack, Warm, ceiling};
@@ -118,19 +119,19 @@ pub(crate) struct Relaxed {
 /// Solves the relaxation.
 ///
 /// A step is one column looked at or one pivot of a simplex method; a look costs about rows times tight resources,
-/// a pivot of the master rows squared. When `steps_max` is exhausted the best bound so far is returned, which holds
+/// a pivot of the master rows squared. When the budget is exhausted the best bound so far is returned, which holds
 /// all the same. When rows are few, caps above the number of pods of a row are lowered to it, which makes the bound
 /// better than that of the plain relaxation if machines are large for the pods there are.
 ///
 /// Rows beyond [`ROWS_MAX`] are mixed by families of like ones. The bound is then proven for each row as it is, from
 /// the prices that the mix puts on resources; it may be less than the best one by a trifle.
-pub(crate) fn relax(problem: &Covering, steps_max: u64) -> Relaxed {
-    if problem.rows.len() > ROWS_MAX { relax_families(problem, steps_max) } else { relax_exactly(problem, steps_max) }
+pub(crate) fn relax(problem: &Covering, budget: Budget<'_>) -> Relaxed {
+    if problem.rows.len() > ROWS_MAX { relax_families(problem, budget) } else { relax_exactly(problem, budget) }
 }
 
-fn relax_exactly(problem: &Covering, steps_max: u64) -> Relaxed {
+fn relax_exactly(problem: &Covering, budget: Budget<'_>) -> Relaxed {
     let scaled = Scaled::new(problem);
-    let mut search = Search::new(&scaled, steps_max);
+    let mut search = Search::new(&scaled, budget);
     search.run();
     let Search { master, best, steps, complete, warm, .. } = search;
     let duals = proven(problem, &scaled, &best);
@@ -146,11 +147,11 @@ fn relax_exactly(problem: &Covering, steps_max: u64) -> Relaxed {
     }
 }
 
-fn relax_families(problem: &Covering, steps_max: u64) -> Relaxed {
+fn relax_families(problem: &Covering, budget: Budget<'_>) -> Relaxed {
     let families = families(problem, ROWS_MAX);
     let coarse = merged(problem, &families);
     let mixed = Scaled::new(&coarse);
-    let mut search = Search::new(&mixed, steps_max);
+    let mut search = Search::new(&mixed, budget);
     search.run();
     let scaled = Scaled::new(problem);
     let prices = prices(&coarse, &mixed, &search.master, &search.warm);
@@ -192,13 +193,13 @@ fn explained(problem: &Scaled, warm: &[Warm]) -> Vec<f64> {
 }
 
 /// The bound that some duals prove, lowered where a column carries more than its price.
-fn prove(problem: &Scaled, duals: &[f64], warm: &mut [Warm], steps: &mut Steps) -> Certificate {
+fn prove(problem: &Scaled, duals: &[f64], warm: &mut [Warm], steps: &mut Steps<'_>) -> Certificate {
     let mut knapsack = Knapsack::new(problem);
     let mut repair = Repair::new(duals);
-    for column in 0..problem.columns.len() {
-        let mut worth = ceiling(problem, column, duals, &warm[column].prices, &mut knapsack.excess);
+    for (column, known) in warm.iter_mut().enumerate() {
+        let mut worth = ceiling(problem, column, duals, &known.prices, &mut knapsack.excess);
         if worth > 1.0 {
-            worth = knapsack.solve(problem, column, duals, &mut warm[column], steps);
+            worth = knapsack.solve(problem, column, duals, known, steps);
         }
         repair.apply(duals, worth, problem.most_of(column), &knapsack.excess);
     }
@@ -228,7 +229,12 @@ pub(crate) fn certify(problem: &Covering, duals: &[f64]) -> f64 {
         |(&k, unit): (&usize, &f64)| duals.get(k).filter(|dual| dual.is_finite()).map_or(0.0, |d| d.max(0.0) * unit);
     let duals: Vec<f64> = scaled.rows.iter().zip(&scaled.unit).map(clean).collect();
     let mut warm = vec![Warm::default(); scaled.columns.len()];
-    let certificate = prove(&scaled, &duals, &mut warm, &mut Steps { used: 0, max: u64::MAX });
+    let certificate = prove(
+        &scaled,
+        &duals,
+        &mut warm,
+        &mut Steps { used: 0, budget: Budget { steps: u64::MAX, interrupt: &Interrupt::new() } },
+    );
     worth(problem, &proven(problem, &scaled, &certificate))
 }
 
@@ -262,15 +268,15 @@ fn prices(problem: &Covering, scaled: &Scaled, master: &Master, warm: &[Warm]) -
 }
 
 /// Counted work.
-struct Steps {
+struct Steps<'a> {
     used: u64,
-    max: u64,
+    budget: Budget<'a>,
 }
 
-impl Steps {
+impl Steps<'_> {
     /// Uses some steps up; false, and none used, when not enough are left.
     fn take(&mut self, count: u64) -> bool {
-        let enough = self.max - self.used >= count;
+        let enough = self.budget.steps - self.used >= count && !self.budget.interrupt.is_raised();
         if enough {
             self.used += count;
         }
@@ -323,7 +329,8 @@ impl Certificate {
             let amounts = problem.room_of(column).iter().copied().enumerate().collect();
             master.add(Pattern { column, amounts });
         }
-        master.optimise(&mut Steps { used: 0, max: MELTING_STEPS_MAX });
+        let budget = Budget { steps: MELTING_STEPS_MAX, interrupt: &Interrupt::new() };
+        master.optimise(&mut Steps { used: 0, budget });
         let prices = master.duals();
         let priced = |k: usize| (0..problem.resources).map(|r| problem.demand_of(r)[k] * prices[r].max(0.0)).sum();
         let duals: Vec<f64> = (0..problem.rows.len()).map(priced).collect();
@@ -379,7 +386,7 @@ struct Search<'a> {
     master: Master,
     knapsack: Knapsack,
     warm: Vec<Warm>,
-    steps: Steps,
+    steps: Steps<'a>,
     best: Certificate,
     complete: bool,
     /// The column to look at first in the next round, so that all get their turn.
@@ -389,7 +396,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(problem: &'a Scaled, steps_max: u64) -> Self {
+    fn new(problem: &'a Scaled, budget: Budget<'a>) -> Self {
         let alone = |k: usize| {
             let best = |&a: &usize, &b: &usize| problem.most_of(a)[k].total_cmp(&problem.most_of(b)[k]).then(b.cmp(&a));
             (0..problem.columns.len()).max_by(best).unwrap_or(0)
@@ -400,7 +407,7 @@ impl<'a> Search<'a> {
             master: Master::new(&problem.need, &alone),
             knapsack: Knapsack::new(problem),
             warm: vec![Warm::default(); problem.columns.len()],
-            steps: Steps { used: 0, max: steps_max },
+            steps: Steps { used: 0, budget },
             best: Certificate::obvious(problem),
             complete: false,
             next: 0,

@@ -1,8 +1,18 @@
 //! Hand-checked cases, and random ones against a slow independent simplex method and against brute force.
 
-use super::{Column, Covering, Relaxed, Row, certify, families, relax, relax_exactly};
+use super::{Budget, Column, Covering, Interrupt, Relaxed, Row, certify, families};
 
 const STEPS_AMPLE: u64 = 1_000_000;
+
+static NEVER: Interrupt = Interrupt::new();
+
+fn relax(problem: &Covering, steps: u64) -> Relaxed {
+    super::relax(problem, Budget { steps, interrupt: &NEVER })
+}
+
+fn relax_exactly(problem: &Covering, steps: u64) -> Relaxed {
+    super::relax_exactly(problem, Budget { steps, interrupt: &NEVER })
+}
 
 /// Reads `row COUNT : DEMAND...` and `column PRICE : ROOM... : CAP...` lines.
 fn covering(text: &str) -> Covering {

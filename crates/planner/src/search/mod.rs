@@ -170,7 +170,7 @@ impl Search<'_, '_> {
     }
 
     fn is_over(&self) -> bool {
-        self.steps.get() > STEPS_MAX
+        self.steps.get() > STEPS_MAX || self.solver.interrupt.is_raised()
     }
 
     /// Places the pods of a kind from the given one on; equal pods take seats in order.

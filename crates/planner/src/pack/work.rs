@@ -1,0 +1,94 @@
+//! What is to be packed, and what it is worth.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::shapes::Shape;
+use crate::amounts::copies;
+use crate::bins::{Bin, Load};
+use crate::menus::{Candidate, KindView, MenuId};
+use crate::relax::{Families, Relaxed, Share};
+
+/// Shapes with what they are worth.
+pub(super) struct Work {
+    pub(super) pool: usize,
+    pub(super) shapes: Vec<Shape>,
+    /// What a pod of each shape costs in the ideal fleet.
+    pub(super) worth: Vec<f64>,
+    /// Shapes that the ideal fleet does not tell apart.
+    pub(super) families: Families,
+    /// The shape of each order.
+    pub(super) shape_of: BTreeMap<usize, usize>,
+    /// No node of each type holds pods that are worth more.
+    worth_max: Vec<f64>,
+    /// The types of each menu, those that may give most for their cost first.
+    hopes: BTreeMap<MenuId, Rc<[Hope]>>,
+}
+
+/// A type, and the most that one of its nodes may hold for its cost.
+#[derive(Clone, Copy)]
+pub(super) struct Hope {
+    pub(super) candidate: Candidate,
+    pub(super) cost: f64,
+    pub(super) rate: f64,
+}
+
+impl Work {
+    pub(super) fn new(pool: usize, shapes: Vec<Shape>, relaxed: Relaxed, rooms: &[KindView<'_>]) -> (Self, Vec<Share>) {
+        let numbered = shapes.iter().enumerate();
+        let shape_of = numbered.flat_map(|(number, shape)| shape.orders.iter().map(move |order| (*order, number)));
+        let shape_of = shape_of.collect();
+        let Relaxed { duals: worth, families, shares, prices, .. } = relaxed;
+        let mut worth_max = vec![f64::INFINITY; rooms.len()];
+        for prices in prices {
+            lower_to_priced(&mut worth_max, &prices, &shapes, &worth, rooms);
+        }
+        (Self { shape_of, pool, shapes, worth, families, worth_max, hopes: BTreeMap::new() }, shares)
+    }
+
+    /// The types of a menu, those that may give most for their cost first.
+    pub(super) fn hopes(
+        &mut self,
+        menu: MenuId,
+        candidates: &[Candidate],
+        cost: impl Fn(&Candidate) -> f64,
+    ) -> Rc<[Hope]> {
+        let hopes = self.hopes.entry(menu).or_insert_with(|| {
+            let hope = |candidate: &Candidate| {
+                let cost = cost(candidate).max(f64::MIN_POSITIVE);
+                Hope { candidate: *candidate, cost, rate: self.worth_max[candidate.kind] / cost }
+            };
+            let mut hopes: Vec<Hope> = candidates.iter().map(hope).collect();
+            hopes.sort_by(|left, right| right.rate.total_cmp(&left.rate).then(left.candidate.cmp(&right.candidate)));
+            hopes.into()
+        });
+        Rc::clone(hopes)
+    }
+
+    /// What all pods that wait are worth.
+    pub(super) fn waiting(&self) -> f64 {
+        let worth = |(shape, worth): (&Shape, &f64)| shape.remaining.max(0) as f64 * worth;
+        self.shapes.iter().zip(&self.worth).map(worth).sum()
+    }
+
+    /// How many pods of a family are on a node.
+    pub(super) fn on(&self, bin: &Bin, family: usize) -> f64 {
+        let of_family =
+            |load: &&Load| self.shape_of.get(&load.order).is_some_and(|shape| self.families[family].contains(shape));
+        bin.loads.iter().filter(of_family).map(|load| f64::from(load.pods)).sum()
+    }
+}
+
+/// Room is worth its price, and a pod at most what its worth exceeds the price of its demand by: whatever the prices
+/// are, nothing on a node is worth more than that together.
+fn lower_to_priced(worth_max: &mut [f64], prices: &[f64], shapes: &[Shape], worth: &[f64], kinds: &[KindView<'_>]) {
+    let cost = |amounts: &[i64]| amounts.iter().zip(prices).map(|(amount, price)| *amount as f64 * price).sum::<f64>();
+    let excess = |(shape, worth): (&Shape, &f64)| (worth - cost(&shape.demand)).max(0.0);
+    let excess: Vec<(usize, f64)> =
+        shapes.iter().zip(worth).map(excess).enumerate().filter(|(_, over)| *over > 0.0).collect();
+    for (known, kind) in worth_max.iter_mut().zip(kinds) {
+        let fitting = |(shape, over): &(usize, f64)| copies(&shapes[*shape].demand, &kind.room) as f64 * over;
+        let most = cost(&kind.room) + excess.iter().map(fitting).sum::<f64>();
+        *known = known.min(most);
+    }
+}
