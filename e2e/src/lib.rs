@@ -6,7 +6,8 @@
 //! world, where everything runs in this process and in virtual time.
 //!
 //! Tests see the cluster only from outside: through the API server, and on the real one through kubectl, the
-//! controller's endpoints and its log. No test here knows a type of the planner, the state or the controllers.
+//! controller's endpoints and its log. No test here knows a type of the planner, the state or the controllers,
+//! but for `tests/agreement`, which has the real kube-scheduler judge plans.
 
 mod bed;
 pub mod by_client;

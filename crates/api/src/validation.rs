@@ -247,16 +247,27 @@ fn check_taint<'a>(
 }
 
 fn check_requirement(requirement: &Requirement, vocabulary: &Vocabulary, found: &mut NodePoolValidation) {
+    let faults = requirement_faults(requirement, vocabulary, &mut found.unknown_capacity_types);
+    found.faults.extend(faults.into_iter().map(NodePoolFault::Requirement));
+}
+
+/// What is wrong with a requirement of a pool or overlay. Capacity types that do not exist but stand beside ones that do
+/// are no fault and added to `unknown_capacity_types`.
+pub(crate) fn requirement_faults(
+    requirement: &Requirement,
+    vocabulary: &Vocabulary,
+    unknown_capacity_types: &mut Vec<String>,
+) -> Vec<RequirementFault> {
     let key = labels::current_spelling(&requirement.key);
     let mut faults = Vec::new();
     if let Some(restriction) = restriction(vocabulary, key) {
         faults.push(RequirementFault::Restricted(restriction));
     }
     if key == labels::CAPACITY_TYPE && requirement.operator == Operator::In {
-        check_capacity_types(requirement, &mut faults, &mut found.unknown_capacity_types);
+        check_capacity_types(requirement, &mut faults, unknown_capacity_types);
     }
     check_requirement_shape(key, requirement, &mut faults);
-    found.faults.extend(faults.into_iter().map(NodePoolFault::Requirement));
+    faults
 }
 
 fn check_capacity_types(requirement: &Requirement, faults: &mut Vec<RequirementFault>, unknown: &mut Vec<String>) {

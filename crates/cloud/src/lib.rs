@@ -9,7 +9,7 @@ mod launch;
 use std::sync::Arc;
 
 use api::lower::UnsupportedVolumes;
-use api::{NodeClaim, NodePool};
+use api::{DurationText, NodeClaim, NodePool};
 use futures::future::BoxFuture;
 use model::{InstanceType, ProviderId, Vocabulary};
 
@@ -53,6 +53,11 @@ pub trait CloudProvider: Send + Sync + 'static {
     /// Volumes that its nodes cannot serve; pods that want one are left alone.
     fn unsupported_volumes(&self) -> UnsupportedVolumes {
         UnsupportedVolumes::default()
+    }
+
+    /// How long the nodes of a pool that says nothing about it may take to drain; nothing for as long as it takes.
+    fn default_termination_grace_period(&self) -> Option<DurationText> {
+        None
     }
 
     /// All types a pool could use, those that are sold out included.

@@ -39,6 +39,8 @@ pub struct ContextParts {
     pub place_config: PlaceConfig,
     /// Spread constraints of the cluster's scheduler for pods that state none.
     pub default_spread: DefaultSpread,
+    /// Whether NodeOverlays change what instance types cost and have.
+    pub uses_overlays: bool,
     /// Ends a batch when no new pod arrives for this long.
     pub batch_idle: Duration,
     /// Ends a batch at the latest.
@@ -99,6 +101,7 @@ impl Context {
             readiness,
             place_config,
             default_spread,
+            uses_overlays,
             batch_idle,
             batch_max,
             process_id,
@@ -109,6 +112,7 @@ impl Context {
         let cluster = Cluster::new(provider.vocabulary(), managed)
             .with_default_spread(default_spread)
             .with_unsupported_volumes(provider.unsupported_volumes());
+        let cluster = if uses_overlays { cluster.with_overlays() } else { cluster };
         let (signals, receiver) = mpsc::unbounded_channel();
         let recorder = Recorder::start(client.clone(), Arc::clone(&clock));
         let context = Self {

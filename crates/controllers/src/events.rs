@@ -4,10 +4,10 @@
 //! per pass; publishing never holds a reconciler up, and when the API server is slow the news are dropped.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Client;
@@ -31,12 +31,57 @@ pub(crate) struct Notice {
     pub(crate) tone: Tone,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// The same reason, object and message is not told again for this long.
-    pub(crate) quiet: Duration,
+    /// When it may be told again.
+    pub(crate) quiet: Quiet,
+}
+
+/// For how long news stay known, and what makes them the same news.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quiet {
+    length: Duration,
+    sameness: Sameness,
+}
+
+/// What two pieces of news about one object and for one reason have in common if they are the same.
+#[derive(Clone, Copy, Debug)]
+enum Sameness {
+    /// Every word.
+    Words,
+    /// Every word but the numbers: a little more or less of something is no news.
+    Gist,
+    /// Object and reason are enough.
+    Reason,
+}
+
+impl Quiet {
+    /// The same words about the same object are not repeated for this long.
+    pub(crate) const fn of_words(length: Duration) -> Self {
+        Self { length, sameness: Sameness::Words }
+    }
+
+    /// The same words are not repeated for this long, be it that the numbers in them change.
+    pub(crate) const fn of_gist(length: Duration) -> Self {
+        Self { length, sameness: Sameness::Gist }
+    }
+
+    /// Nothing is said about the same object for the same reason for this long, whatever the words.
+    pub(crate) const fn of_reason(length: Duration) -> Self {
+        Self { length, sameness: Sameness::Reason }
+    }
+
+    fn identity(self, message: &str) -> String {
+        match self.sameness {
+            Sameness::Words => message.to_owned(),
+            Sameness::Gist => message.chars().filter(|letter| !letter.is_ascii_digit()).collect(),
+            Sameness::Reason => String::new(),
+        }
+    }
 }
 
 /// How long most news stay news.
-pub(crate) const QUIET: Duration = Duration::from_secs(120);
+pub(crate) const QUIET: Quiet = Quiet::of_words(Duration::from_secs(120));
+/// Events per second and at once, for reasons that come by the thousand.
+const PACE: Pace = Pace { per_second: 5, at_once: 10 };
 /// Events that wait to be written.
 const WAITING_MAX: usize = 256;
 /// Remembered news; the oldest go first.
@@ -56,6 +101,72 @@ pub struct Recorder {
 struct Told {
     last: BTreeMap<(String, &'static str, String), Timestamp>,
     count: u64,
+    buckets: BTreeMap<&'static str, Bucket>,
+}
+
+impl Told {
+    /// Whether this is news now; if so it is known from now on.
+    fn is_news(&mut self, now: Timestamp, notice: &Notice) -> bool {
+        let uid = notice.about.uid.clone().unwrap_or_default();
+        let identity = (uid, notice.reason, notice.quiet.identity(&notice.message));
+        let quiet = SignedDuration::try_from(notice.quiet.length).unwrap_or_default();
+        if self.last.get(&identity).is_some_and(|before| now.duration_since(*before) < quiet) {
+            return false;
+        }
+        if self.last.len() >= REMEMBERED_MAX {
+            let oldest = self.last.values().min().copied();
+            self.last.retain(|_, when| Some(*when) != oldest);
+        }
+        self.last.insert(identity, now);
+        self.count += 1;
+        true
+    }
+
+    fn bucket(&mut self, reason: &'static str, now: Timestamp) -> &mut Bucket {
+        self.buckets.entry(reason).or_insert_with(|| Bucket::full(PACE, now))
+    }
+}
+
+/// How many events of a kind there may be.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    per_second: u32,
+    at_once: u32,
+}
+
+/// A token bucket: fills with time, and every event takes one token. Counts thousandths, so that no time is lost.
+#[derive(Clone, Debug)]
+struct Bucket {
+    pace: Pace,
+    thousandths: i64,
+    as_of: Timestamp,
+}
+
+const TOKEN: i64 = 1000;
+
+impl Bucket {
+    fn full(pace: Pace, now: Timestamp) -> Self {
+        Self { pace, thousandths: i64::from(pace.at_once) * TOKEN, as_of: now }
+    }
+
+    fn refill(&mut self, now: Timestamp) {
+        let passed = i64::try_from(now.duration_since(self.as_of).as_millis()).unwrap_or(i64::MAX).max(0);
+        let gained = passed.saturating_mul(i64::from(self.pace.per_second));
+        self.thousandths = self.thousandths.saturating_add(gained).min(i64::from(self.pace.at_once) * TOKEN);
+        self.as_of = self.as_of.max(now);
+    }
+
+    fn is_empty(&mut self, now: Timestamp) -> bool {
+        self.refill(now);
+        self.thousandths < TOKEN
+    }
+
+    /// Takes a token, if there is one.
+    fn take(&mut self, now: Timestamp) -> bool {
+        let is_empty = self.is_empty(now);
+        self.thousandths -= if is_empty { 0 } else { TOKEN };
+        !is_empty
+    }
 }
 
 impl Recorder {
@@ -80,23 +191,34 @@ impl Recorder {
 
     /// Tells people, unless they were told lately.
     pub(crate) fn publish(&self, now: Timestamp, notice: Notice) {
-        let uid = notice.about.uid.clone().unwrap_or_default();
-        let identity = (uid, notice.reason, notice.message.clone());
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let recently = |before: &Timestamp| {
-            now.duration_since(*before) < jiff::SignedDuration::try_from(notice.quiet).unwrap_or_default()
-        };
-        if told.last.get(&identity).is_some_and(recently) {
-            return;
+        let mut told = self.told();
+        if told.is_news(now, &notice) {
+            self.send(event(now, told.count, notice));
         }
-        if told.last.len() >= REMEMBERED_MAX {
-            let oldest = told.last.values().min().copied();
-            told.last.retain(|_, when| Some(*when) != oldest);
+    }
+
+    /// Tells people, unless they were told lately, as long as there are not too many events of this kind. Answers
+    /// whether there may be more.
+    pub(crate) fn publish_paced(&self, now: Timestamp, notice: Notice) -> bool {
+        let mut told = self.told();
+        let reason = notice.reason;
+        if told.bucket(reason, now).is_empty(now) {
+            return false;
         }
-        told.last.insert(identity, now);
-        told.count += 1;
+        if told.is_news(now, &notice) {
+            told.bucket(reason, now).take(now);
+            self.send(event(now, told.count, notice));
+        }
+        true
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, event: Event) {
         // A full queue means that the API server is slow; events are the first thing to go without.
-        let _ = self.sender.try_send(event(now, told.count, notice));
+        let _ = self.sender.try_send(event);
     }
 }
 
@@ -160,5 +282,53 @@ pub(crate) mod about {
             ..ObjectMeta::default()
         };
         of("v1", "Pod", &metadata)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    fn notice(uid: &str, message: &str, quiet: Quiet) -> Notice {
+        let about = ObjectReference { uid: Some(uid.to_owned()), ..ObjectReference::default() };
+        Notice { about, tone: Tone::Normal, reason: "Told", message: message.to_owned(), quiet }
+    }
+
+    /// What is known is not said again before its time; for some reasons whatever the numbers, or whatever the words.
+    #[test]
+    fn news_are_told_once_in_a_while() {
+        let minute = Duration::from_secs(60);
+        let (words, gist, reason) = (Quiet::of_words(minute), Quiet::of_gist(minute), Quiet::of_reason(minute));
+        let table = [
+            (0, "u", "a 1", [true, true, true]),
+            (59, "u", "a 1", [false, false, false]),
+            (59, "u", "a 2", [true, false, false]),
+            (59, "u", "b 1", [true, true, false]),
+            (59, "v", "a 1", [true, true, true]),
+            (60, "u", "a 1", [true, true, true]),
+        ];
+        let mut told = [Told::default(), Told::default(), Told::default()];
+        for (at, uid, message, news) in table {
+            let found = [words, gist, reason].map(|quiet| notice(uid, message, quiet));
+            let found = [0, 1, 2].map(|index| told[index].is_news(second(at), &found[index]));
+            assert_eq!(found, news, "{at} {uid} {message}");
+        }
+    }
+
+    /// PROV-54: ten at once, and five more each second, over all objects together.
+    #[test]
+    fn some_events_are_paced() {
+        let mut told = Told::default();
+        let mut burst = |at: Timestamp| {
+            let bucket = told.bucket("Nominated", at);
+            (0..100).take_while(|_| bucket.take(at)).count()
+        };
+        let half = SignedDuration::from_millis(500);
+        let found = [second(0), second(0), second(1), second(1) + half, second(2), second(3600)].map(&mut burst);
+        assert_eq!(found, [10, 0, 5, 2, 3, 10]);
     }
 }

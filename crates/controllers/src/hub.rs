@@ -221,6 +221,7 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::StorageClass => "StorageClass",
         Kind::CsiNode => "CSINode",
         Kind::Namespace => "Namespace",
+        Kind::Overlay => "NodeOverlay",
         Kind::Grouping(GroupingKind::Service) => "Service",
         Kind::Grouping(GroupingKind::ReplicationController) => "ReplicationController",
         Kind::Grouping(GroupingKind::ReplicaSet) => "ReplicaSet",

@@ -1,5 +1,6 @@
 //! Metrics, under the names that dashboards and alerts already know.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 
 use model::Plan;
@@ -9,6 +10,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+use crate::provisioning::EffectiveZone;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PoolLabel {
@@ -47,6 +50,12 @@ struct NodeLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ControllerLabel {
     controller: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ZoneLabels {
+    controller: &'static str,
+    zone: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -99,6 +108,7 @@ pub struct Metrics {
     solve_seconds: Family<ControllerLabel, Histogram>,
     first_claim_seconds: Histogram,
     unschedulable_pods: Family<ControllerLabel, Gauge>,
+    pending_pods_by_zone: Family<ZoneLabels, Gauge>,
     ignored_pods: Gauge,
     state_nodes: Gauge,
     state_synced: Gauge,
@@ -135,6 +145,7 @@ impl Metrics {
             solve_seconds: Family::new_with_constructor(duration_histogram),
             first_claim_seconds: duration_histogram(),
             unschedulable_pods: Family::default(),
+            pending_pods_by_zone: Family::default(),
             ignored_pods: Gauge::default(),
             state_nodes: Gauge::default(),
             state_synced: Gauge::default(),
@@ -168,6 +179,8 @@ impl Metrics {
         registry.register("provisioner_first_claim_duration_seconds", first, self.first_claim_seconds.clone());
         let unschedulable = "Pods that fit nowhere";
         registry.register("scheduler_unschedulable_pods_count", unschedulable, self.unschedulable_pods.clone());
+        let by_zone = "Waiting pods by the zone they can be in";
+        registry.register("scheduler_pending_pods_by_effective_zone_count", by_zone, self.pending_pods_by_zone.clone());
         registry.register("scheduler_ignored_pods_count", "Pods that cannot be planned", self.ignored_pods.clone());
         registry.register("cluster_state_node_count", "Nodes in memory", self.state_nodes.clone());
         registry.register("cluster_state_synced", "Whether everything was listed once", self.state_synced.clone());
@@ -243,6 +256,15 @@ impl Metrics {
         let gauge = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.unschedulable_pods.get_or_create(&ControllerLabel { controller: "provisioner" }).set(gauge(unschedulable));
         self.ignored_pods.set(gauge(ignored));
+    }
+
+    /// Zones that no pod waits for any more are no longer told of.
+    pub(crate) fn pods_by_zone(&self, counts: &BTreeMap<EffectiveZone, usize>) {
+        self.pending_pods_by_zone.clear();
+        for (zone, count) in counts {
+            let labels = ZoneLabels { controller: "provisioner", zone: zone.to_string() };
+            self.pending_pods_by_zone.get_or_create(&labels).set(i64::try_from(*count).unwrap_or(i64::MAX));
+        }
     }
 
     pub(crate) fn state(&self, nodes: usize, synced: bool) {

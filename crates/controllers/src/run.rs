@@ -156,6 +156,7 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
         readiness,
         place_config,
         default_spread: options.scheduler_config,
+        uses_overlays: options.feature_gates.node_overlay,
         batch_idle: options.batch_idle_duration,
         batch_max: options.batch_max_duration,
         process_id,

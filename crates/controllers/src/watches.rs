@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use api::lower::{
     BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts, NodeClassFacts, NodeFacts,
-    PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
+    OverlayFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
 };
-use api::{NodeClaim, NodePool};
+use api::{NodeClaim, NodeOverlay, NodePool};
 use cloud::CloudProvider;
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::{DaemonSet, ReplicaSet, StatefulSet};
@@ -96,6 +96,7 @@ fn key_of(watched: Watched, metadata: &ObjectMeta) -> Option<Key> {
         Kind::StorageClass => Key::StorageClass(name.into()),
         Kind::CsiNode => Key::CsiNode(NodeName::new(name)),
         Kind::Namespace => Key::Namespace(name.into()),
+        Kind::Overlay => Key::Overlay(name.into()),
         Kind::Grouping(kind) => Key::Grouping(kind, namespace.into(), name.into()),
     })
 }
@@ -152,6 +153,9 @@ impl Watches<'_> {
             Kind::Namespace => {
                 self.follow(kind, |namespace: Namespace| NamespaceFacts::lower(&namespace).map(Object::Namespace));
             }
+            Kind::Overlay => self.follow_guarded(kind, move |overlay: NodeOverlay| {
+                OverlayFacts::lower(&overlay, &vocabulary).map(|overlay| Object::Overlay(Arc::new(overlay)))
+            }),
             Kind::Grouping(grouping) => self.follow_grouping(kind, grouping),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::NodeClaim;
 use cloud::LaunchError;
-use model::{InstanceType, Offering, Operator, Price, Requirements, labels};
+use model::{InstanceType, Offering, Operator, Price, Requirements, ResourceName, Resources, labels};
 
 use crate::{claim, hash};
 
@@ -51,7 +51,11 @@ pub fn choose(types: &[Arc<InstanceType>], claim: &NodeClaim) -> Result<Choice, 
     }
     // A launched claim carries its zone and type as labels: choosing again after a restart ends at the same machine.
     let wanted = required.and(&claim::label_requirements(claim));
-    let requests = claim::requests(claim);
+    // What no type of ours has, a node gets from elsewhere: an overlay promised it.
+    let ours = |name: &ResourceName| types.iter().any(|kind| kind.allocatable.names(name));
+    let asked = claim::requests(claim);
+    let requests: Resources =
+        asked.iter().filter(|(name, _)| ours(name)).map(|(name, all)| (name.clone(), all)).collect();
     let fitting = types.iter().filter(|kind| {
         listed.admits(kind.name.as_str())
             && kind.requirements.intersect(&wanted).is_ok()

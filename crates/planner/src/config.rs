@@ -2,7 +2,8 @@
 
 use model::Price;
 
-/// What becomes of wishes: preferred affinities, soft spreading, `PreferNoSchedule` taints.
+/// What becomes of wishes: preferred affinities and soft spreading. `PreferNoSchedule` taints are minded either way, as
+/// long as there is somewhere else to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreferencePolicy {
     /// They are rules until they cannot be kept; then they are given up one by one.

@@ -137,6 +137,10 @@ impl Solver<'_> {
         }
         let free = self.orders.iter().filter(|order| order.stance.rules.is_free());
         let free = free.flat_map(|order| order.pods[..order.settled].iter().map(|pod| (order.class, *pod)));
+        if self.overflowed {
+            // Pods whom limits sent elsewhere may have given up their rules on the way: they come with those without.
+            left.extend(free.clone());
+        }
         let ruled = self.sequence.iter().chain(&self.host_sequence).copied();
         let ruled = ruled.filter(|pod| left.is_empty() || !left.contains(pod));
         let all = ruled.chain(self.free_sequence.iter().copied()).chain(free);

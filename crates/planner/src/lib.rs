@@ -48,6 +48,7 @@ use std::collections::BTreeMap;
 
 use menus::PoolView;
 use model::{Plan, Snapshot};
+use search::Wishes;
 use solver::{Barred, Solver};
 
 /// Places as many pods as it can; equal snapshots give equal plans, whatever the order of their lists.
@@ -67,14 +68,20 @@ pub fn place_until(snapshot: &Snapshot, config: &PlaceConfig, interrupt: &Interr
     if snapshot.pending.len() > search::PODS_MAX || solver.pools.iter().any(beyond_search) {
         return solver.finish();
     }
-    let known = solver.cost();
-    let plan = solver.finish();
-    if known.unplaced.iter().all(|pods| *pods == 0) && plan.price() <= plan.bound {
-        return plan;
+    let mut known = solver.cost();
+    let mut plan = solver.finish();
+    for wishes in [Wishes::Kept, Wishes::GivenUp] {
+        let is_whole = known.unplaced.iter().all(|pods| *pods == 0);
+        if is_whole && (wishes == Wishes::GivenUp || plan.price() <= plan.bound) {
+            break;
+        }
+        let mut solver = Solver::new(snapshot, config, interrupt, BTreeMap::new());
+        if search::improve(&mut solver, &known, wishes) {
+            known = solver.cost();
+            plan = Plan { bound: plan.bound, ..solver.finish() };
+        }
     }
-    let mut second = Solver::new(snapshot, config, interrupt, BTreeMap::new());
-    let search::Outcome { improved } = search::improve(&mut second, &known);
-    if improved { Plan { bound: plan.bound, ..second.finish() } } else { plan }
+    plan
 }
 
 /// More rounds than this without an end mean that pools close one by one; then all of them do.

@@ -46,7 +46,7 @@ impl<'a> Wishes<'a> {
                 away: Vec::new(),
                 nodes: Vec::new(),
                 spread: Vec::new(),
-                minds_soft_taints: false,
+                minds_soft_taints: soft_taints,
             },
             PreferencePolicy::Respect => {
                 let mut nodes: Vec<_> = spec.preferences.iter().collect();

@@ -1,6 +1,6 @@
 //! What a reading demands of the pods around it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use model::{
@@ -110,6 +110,10 @@ pub(crate) struct Looks {
     is_sought_on_host: bool,
 }
 
+/// The tallies by which some class wants to be near somebody, each with the labels that bind those who do: whoever is
+/// sought on its host has to settle these for them.
+pub(crate) type Sought = BTreeMap<TallyId, BTreeSet<KeyId>>;
+
 /// Everything needed to turn readings into rules.
 pub(crate) struct Rulebook<'r, 'a> {
     pub(crate) tallies: &'r mut Tallies<'a>,
@@ -196,20 +200,39 @@ impl Rulebook<'_, '_> {
         looks
     }
 
-    /// Labels by which some class wants to be near pods that look like this.
-    pub(crate) fn seek(&self, looks: &mut Looks, sought: &BTreeSet<TallyId>) {
-        let found = looks.counted.iter().filter(|tally| sought.contains(tally));
-        looks.sought_by = found.map(|tally| self.tallies.get(*tally).key).collect();
-        looks.is_sought_on_host = looks.counted_by_host.iter().any(|tally| sought.contains(tally));
+    /// Labels by which some class wants to be near pods that look like this, or by which it is bound once it shares
+    /// their host.
+    pub(crate) fn seek(&self, looks: &mut Looks, sought: &Sought) {
+        let found = looks.counted.iter().filter(|tally| sought.contains_key(tally));
+        let mut keys: BTreeSet<KeyId> = found.map(|tally| self.tallies.get(*tally).key).collect();
+        keys.extend(looks.counted_by_host.iter().filter_map(|tally| sought.get(tally)).flatten());
+        looks.sought_by = keys.into_iter().collect();
+        looks.is_sought_on_host = looks.counted_by_host.iter().any(|tally| sought.contains_key(tally));
     }
 
     /// The tallies by whose domains these classes want to be near somebody.
-    pub(crate) fn sought(&mut self, classes: &[Class<'_>]) -> BTreeSet<TallyId> {
-        let mut sought = BTreeSet::new();
-        for term in classes.iter().flat_map(|class| &class.spec.affinity) {
-            sought.insert(self.tallies.number(selected(term), self.places));
+    pub(crate) fn sought(&mut self, classes: &[Class<'_>]) -> Sought {
+        let mut sought = Sought::new();
+        for class in classes.iter().filter(|class| !class.spec.affinity.is_empty()) {
+            let keys = self.keys_of(class);
+            for term in &class.spec.affinity {
+                let tally = self.tallies.number(selected(term), self.places);
+                sought.entry(tally).or_default().extend(&keys);
+            }
         }
         sought
+    }
+
+    /// Labels, other than the host, that decide where pods of a class may be, by rules that must hold.
+    fn keys_of(&mut self, class: &Class<'_>) -> BTreeSet<KeyId> {
+        let spec = class.spec.as_ref();
+        let spread = spec.spread.iter().map(|constraint| spread_over(constraint, spec, class.namespace));
+        let subjects: Vec<Subject> =
+            spread.chain(spec.affinity.iter().chain(&spec.anti_affinity).map(selected)).collect();
+        let own: Vec<TallyId> = subjects.into_iter().map(|subject| self.tallies.number(subject, self.places)).collect();
+        let looks = self.looks(class.namespace, &class.labels, spec);
+        let all = own.into_iter().chain(looks.repelled_by).map(|tally| self.tallies.get(tally));
+        all.filter(|tally| !Tallies::is_host(&tally.subject.key)).map(|tally| tally.key).collect()
     }
 
     /// The rules of a reading.

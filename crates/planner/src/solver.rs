@@ -9,7 +9,7 @@ use crate::amounts::ResourceTable;
 use crate::bins::Bin;
 use crate::cells::{Cell, cells};
 use crate::classes::{Class, classes};
-use crate::config::{MinValuesPolicy, PlaceConfig, PreferencePolicy, ReservationPolicy};
+use crate::config::{MinValuesPolicy, PlaceConfig, ReservationPolicy};
 use crate::interner::{Want, Wants};
 use crate::interrupt::{Budget, Interrupt};
 use crate::menus::{MenuId, PoolView};
@@ -123,7 +123,7 @@ impl<'a> Solver<'a> {
         let mut solver = Self {
             pools: PoolView::all(snapshot, &table, config.reservations),
             tallies: Tallies::new(snapshot, &places),
-            soft_taints: soft_taints(snapshot) && config.preferences == PreferencePolicy::Respect,
+            soft_taints: soft_taints(snapshot),
             places,
             wants: Wants::new(),
             stances: classes.iter().map(|_| None).collect(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::lower::{
     BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts, NodeClassFacts, NodeFacts,
-    PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
+    OverlayFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
 };
 use api::{NodeClaim, NodePool};
 use model::{ClaimName, NodeName, PodKey, PoolName, Text};
@@ -36,6 +36,8 @@ pub enum Kind {
     CsiNode,
     /// Namespaces.
     Namespace,
+    /// NodeOverlays; wanted only where overlays are in use.
+    Overlay,
     /// Services and whatever else says which pods belong together; wanted only when the cluster's scheduler has default
     /// spread constraints.
     Grouping(GroupingKind),
@@ -86,6 +88,8 @@ pub enum Object {
     CsiNode(Arc<CsiNodeFacts>),
     /// A namespace.
     Namespace(NamespaceFacts),
+    /// A NodeOverlay.
+    Overlay(Arc<OverlayFacts>),
     /// An object that says which pods belong together.
     Grouping(Arc<GroupingFacts>),
 }
@@ -117,6 +121,8 @@ pub enum Key {
     CsiNode(NodeName),
     /// A namespace.
     Namespace(Text),
+    /// A NodeOverlay.
+    Overlay(Text),
     /// An object that says which pods belong together, by kind, namespace and name.
     Grouping(GroupingKind, Text, Text),
 }
@@ -137,6 +143,7 @@ impl Object {
             Self::StorageClass(class) => Key::StorageClass(class.name.clone()),
             Self::CsiNode(node) => Key::CsiNode(node.node.clone()),
             Self::Namespace(namespace) => Key::Namespace(namespace.name.clone()),
+            Self::Overlay(overlay) => Key::Overlay(overlay.name.clone()),
             Self::Grouping(found) => Key::Grouping(found.kind, found.namespace.clone(), found.name.clone()),
         })
     }
@@ -158,6 +165,7 @@ impl Key {
             Self::StorageClass(_) => Kind::StorageClass,
             Self::CsiNode(_) => Kind::CsiNode,
             Self::Namespace(_) => Kind::Namespace,
+            Self::Overlay(_) => Kind::Overlay,
             Self::Grouping(kind, ..) => Kind::Grouping(*kind),
         }
     }

@@ -9,7 +9,7 @@ use api::{NodeClaim, NodeClassReference, NodePool, labels};
 use jiff::Timestamp;
 use model::{
     BoundKind, BoundPods, ClaimName, InstanceType, Labels, NodeName, PlaceId, PodClass, PodKey, PoolName, ProviderId,
-    Text, Vocabulary,
+    Requirements, Text, Vocabulary,
 };
 
 use crate::change::{Key, Kind, Object, Wake};
@@ -18,6 +18,7 @@ use crate::default_spread::Groupings;
 use crate::gone::Gone;
 use crate::interned::Interned;
 use crate::ledger::Ledger;
+use crate::overlays::Overlays;
 use crate::places::KnownPlaces;
 use crate::storage::Storage;
 use crate::usage::Usage;
@@ -58,7 +59,11 @@ pub struct Cluster {
     pub(crate) storage: Storage,
     pub(crate) groupings: Groupings,
     pub(crate) namespaces: Arc<BTreeMap<Text, Labels>>,
+    /// What the provider sells, as it says.
+    pub(crate) sold: BTreeMap<PoolName, Arc<[Arc<InstanceType>]>>,
+    /// The same once overlays have had their say.
     pub(crate) types: BTreeMap<PoolName, Arc<[Arc<InstanceType>]>>,
+    pub(crate) overlays: Overlays,
     pub(crate) usage: BTreeMap<NodeName, Usage>,
     /// Pods that run on a node that is there.
     pub(crate) bound: BoundPods,
@@ -93,7 +98,9 @@ impl Cluster {
             storage: Storage::default(),
             groupings: Groupings::default(),
             namespaces: Arc::default(),
+            sold: BTreeMap::new(),
             types: BTreeMap::new(),
+            overlays: Overlays::default(),
             usage: BTreeMap::new(),
             bound: BoundPods::default(),
             waiting: BTreeSet::new(),
@@ -153,12 +160,16 @@ impl Cluster {
                 self.volumes_changed(&users)
             }
             Object::Volume(volume) => {
+                let mut volume = Arc::unwrap_or_clone(volume);
+                volume.alternatives = self.all_meant(volume.alternatives);
                 let users = self.storage.users_of_volume(&volume.name);
-                self.storage.volumes.insert(volume.name.clone(), volume);
+                self.storage.volumes.insert(volume.name.clone(), Arc::new(volume));
                 self.volumes_changed(&users)
             }
             Object::StorageClass(class) => {
-                self.storage.classes.insert(class.name.clone(), class);
+                let mut class = Arc::unwrap_or_clone(class);
+                class.alternatives = self.all_meant(class.alternatives);
+                self.storage.classes.insert(class.name.clone(), Arc::new(class));
                 let users = self.storage.all_users();
                 self.volumes_changed(&users)
             }
@@ -171,6 +182,7 @@ impl Cluster {
                 Arc::make_mut(&mut self.namespaces).insert(namespace.name, namespace.labels);
                 Vec::new()
             }
+            Object::Overlay(overlay) => self.apply_overlay(overlay),
             Object::Grouping(found) => {
                 self.groupings.known.insert((found.namespace.clone(), found.kind, found.name.clone()), found);
                 Vec::new()
@@ -223,6 +235,7 @@ impl Cluster {
                 Arc::make_mut(&mut self.namespaces).remove(name);
                 Vec::new()
             }
+            Key::Overlay(name) => self.remove_overlay(name),
             Key::Grouping(kind, namespace, name) => {
                 self.groupings.known.remove(&(namespace.clone(), *kind, name.clone()));
                 Vec::new()
@@ -230,16 +243,9 @@ impl Cluster {
         }
     }
 
-    /// What a provider sells to a pool.
-    pub fn set_types(&mut self, pool: PoolName, types: Arc<[Arc<InstanceType>]>) {
-        self.revision += 1;
-        self.known_places.set_limits(&pool, &types);
-        self.types.insert(pool, types);
-    }
-
-    /// What the provider sells to a pool, as last heard.
-    pub fn types(&self, pool: &PoolName) -> Option<&Arc<[Arc<InstanceType>]>> {
-        self.types.get(pool)
+    /// Each of several sets of requirements with the values that are meant.
+    fn all_meant(&self, alternatives: Vec<Requirements>) -> Vec<Requirements> {
+        alternatives.into_iter().map(|one| self.vocabulary.all_meant(one)).collect()
     }
 
     /// Keeps a place from being taken away until pods that were planned for it have had time to arrive.
@@ -368,6 +374,7 @@ impl Cluster {
             return self.pools.remove(&name).map(|_| Wake::Pool(name)).into_iter().collect();
         }
         let before = self.pools.insert(name.clone(), Arc::clone(&pool));
+        self.relabelled(&pool, before.as_deref());
         let mut wakes = vec![Wake::Pool(name.clone())];
         if before.is_some_and(|before| before.spec != pool.spec) {
             let own = self.claims.iter().filter(|(_, claim)| pool_name(claim).as_ref() == Some(&name));
@@ -381,11 +388,6 @@ impl Cluster {
         self.gone.remember(pool.metadata.uid.as_deref().unwrap_or_default());
         self.forget_types(name);
         vec![Wake::Pool(name.clone())]
-    }
-
-    fn forget_types(&mut self, pool: &PoolName) {
-        self.known_places.set_limits(pool, &[]);
-        self.types.remove(pool);
     }
 
     fn pools_of_class(&self, kind: &str, class: &str) -> Vec<Wake> {

@@ -14,6 +14,7 @@ mod interned;
 mod ledger;
 mod listing;
 mod machines;
+mod overlays;
 mod places;
 mod pods;
 mod pools;
@@ -23,3 +24,4 @@ mod usage;
 
 pub use change::{Key, Kind, Object, Wake};
 pub use cluster::{Cluster, ManagedKind, Tracked};
+pub use overlays::OverlayVerdict;

@@ -43,7 +43,8 @@ impl Cluster {
     /// The kinds that have to be listed.
     pub fn wanted(&self) -> BTreeSet<Kind> {
         let groupings = GroupingKind::ALL.into_iter().filter(|_| !self.groupings.defaults.is_empty());
-        Kind::ALWAYS.into_iter().chain(groupings.map(Kind::Grouping)).collect()
+        let overlays = self.overlays.are_used().then_some(Kind::Overlay);
+        Kind::ALWAYS.into_iter().chain(overlays).chain(groupings.map(Kind::Grouping)).collect()
     }
 
     fn keys(&self, kind: Kind) -> Vec<Key> {
@@ -64,6 +65,7 @@ impl Cluster {
             Kind::StorageClass => self.storage.classes.keys().cloned().map(Key::StorageClass).collect(),
             Kind::CsiNode => self.storage.nodes.keys().cloned().map(Key::CsiNode).collect(),
             Kind::Namespace => self.namespaces.keys().cloned().map(Key::Namespace).collect(),
+            Kind::Overlay => self.overlays.names().map(Key::Overlay).collect(),
             Kind::Grouping(wanted) => {
                 let own = self.groupings.known.values().filter(|found| found.kind == wanted);
                 own.filter_map(|found| Object::Grouping(Arc::clone(found)).key()).collect()

@@ -16,7 +16,7 @@ use crate::cluster::{Cluster, Tracked, pool_name, provider_of};
 /// place here.
 #[derive(Debug, Default)]
 pub(crate) struct KnownPlaces {
-    /// What is going is known as no place.
+    /// A claim that goes before its node has joined is known as no place.
     made: BTreeMap<PlaceId, Option<Arc<Place>>>,
     /// Attach limits of the types of each pool, where a type has any.
     limits: BTreeMap<PoolName, BTreeMap<Text, AttachLimits>>,
@@ -82,7 +82,7 @@ struct Taken {
 }
 
 impl Cluster {
-    /// All places that take pods: not those that are going.
+    /// All places that take pods, and nodes that are going: pods that stay there until the end still count.
     pub(crate) fn places(&mut self, machines: &[Tracked]) -> Vec<Arc<Place>> {
         let mut places = Vec::with_capacity(machines.len());
         for machine in machines {
@@ -104,7 +104,9 @@ impl Cluster {
         match machine {
             Tracked::Claimed(claim) => self.claimed(claim),
             Tracked::Joined(claim, node) => self.joined(claim, node),
-            Tracked::Foreign(node) => self.foreign(node),
+            Tracked::Foreign(node) => {
+                Some(self.as_it_is(node, if node.deletion.is_some() { Stage::Going } else { Stage::Ready }))
+            }
         }
     }
 
@@ -120,16 +122,13 @@ impl Cluster {
         taken
     }
 
-    fn foreign(&self, node: &NodeFacts) -> Option<Place> {
-        if node.deletion.is_some() {
-            return None;
-        }
+    fn as_it_is(&self, node: &NodeFacts, stage: Stage) -> Place {
         let Taken { used, used_by_daemons, host_ports, attached } = self.taken_of(&node.name);
-        Some(Place {
+        Place {
             id: PlaceId::Node(node.name.clone()),
             pool: None,
-            stage: Stage::Ready,
-            requirements: label_requirements(node.labels.iter()),
+            stage,
+            requirements: self.vocabulary.all_meant(label_requirements(node.labels.iter())),
             taints: node.taints.clone(),
             allocatable: node.allocatable.clone(),
             used,
@@ -137,14 +136,14 @@ impl Cluster {
             host_ports,
             attached,
             attach_limits: self.storage.limits_of(&node.name, None),
-        })
+        }
     }
 
     /// Before a node of ours is usable, its claim knows better what it will be: labels that are still to be copied,
     /// resources that a device plugin has yet to report, taints that will be gone.
     fn joined(&self, claim: &NodeClaim, node: &NodeFacts) -> Option<Place> {
         if is_going(claim) || node.deletion.is_some() {
-            return None;
+            return Some(Place { pool: pool_name(claim), ..self.as_it_is(node, Stage::Going) });
         }
         let is_initialized = node.is_labelled(labels::INITIALIZED);
         let mut known = node.labels.clone();
@@ -158,6 +157,8 @@ impl Cluster {
             }
             taints = lasting_taints(taints, claim);
             fill_zeros(&mut allocatable, claim.status.as_ref().and_then(|status| status.allocatable.as_ref()));
+            // What only an overlay promised is still to be announced; until then the node is not called initialized.
+            fill_zeros(&mut allocatable, requests_of(claim));
         }
         let Taken { used, used_by_daemons, host_ports, attached } = self.taken_of(&node.name);
         let pool = pool_name(claim);
@@ -165,7 +166,7 @@ impl Cluster {
         Some(Place {
             id: PlaceId::Node(node.name.clone()),
             stage: if is_initialized { Stage::Ready } else { Stage::Joining },
-            requirements: label_requirements(known.iter()),
+            requirements: self.vocabulary.all_meant(label_requirements(known.iter())),
             taints,
             allocatable,
             used,
@@ -188,7 +189,7 @@ impl Cluster {
             id: PlaceId::Claim(ClaimName::new(claim.metadata.name.as_deref()?)),
             pool: pool.clone(),
             stage: Stage::Joining,
-            requirements: label_requirements(known.iter().flatten()),
+            requirements: self.vocabulary.all_meant(label_requirements(known.iter().flatten())),
             taints: lower::taints(claim.spec.taints.iter().flatten()),
             allocatable: amounts(claim.status.as_ref().and_then(|status| status.allocatable.as_ref())),
             used: Resources::none(),
@@ -200,13 +201,14 @@ impl Cluster {
         if provider_of(claim).is_some() {
             let kind = known.as_ref().and_then(|known| known.get(labels::INSTANCE_TYPE));
             let attach_limits = self.known_places.of_type(pool.as_ref(), kind).cloned().unwrap_or_default();
-            return Some(Place { attach_limits, ..place });
+            let mut allocatable = place.allocatable.clone();
+            fill_zeros(&mut allocatable, requests_of(claim));
+            return Some(Place { attach_limits, allocatable, ..place });
         }
-        let requests = claim.spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
-        let requirements = lower::requirements(&claim.spec.requirements);
+        let requirements = self.vocabulary.all_meant(lower::requirements(&claim.spec.requirements));
         Some(Place {
             stage: Stage::Promised,
-            allocatable: amounts(requests),
+            allocatable: amounts(requests_of(claim)),
             // The claim's own requests already hold room for daemons; counting daemons again would leave its own
             // pods without a place, and another node would be launched for them.
             used_by_daemons: self.daemons.requests(),
@@ -222,6 +224,10 @@ fn id_of(machine: &Tracked) -> Option<PlaceId> {
         Tracked::Claimed(claim) => claim.metadata.name.as_deref().map(|name| PlaceId::Claim(ClaimName::new(name))),
         Tracked::Joined(_, node) | Tracked::Foreign(node) => Some(PlaceId::Node(node.name.clone())),
     }
+}
+
+fn requests_of(claim: &NodeClaim) -> Option<&ResourceList> {
+    claim.spec.resources.as_ref().and_then(|resources| resources.requests.as_ref())
 }
 
 fn is_going(claim: &NodeClaim) -> bool {

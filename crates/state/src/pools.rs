@@ -1,5 +1,6 @@
 //! Pools as the planner sees them, and what their nodes use.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{Condition, ConditionStatus, NodeClaim, NodePool, labels, lower};
@@ -20,7 +21,7 @@ impl Cluster {
         Some(Pool {
             name: name.clone(),
             weight: pool.spec.weight.unwrap_or(0),
-            requirements: template_requirements(name, pool),
+            requirements: self.vocabulary.all_meant(template_requirements(name, pool)),
             taints: lower::taints(spec.taints.iter().flatten()),
             limits: pool.spec.limits.as_ref().map(lower::resources).unwrap_or_default(),
             in_use: self.claimed_capacity(name),
@@ -51,7 +52,7 @@ impl Cluster {
     }
 
     fn largest(&self, claim: &NodeClaim, pool: &PoolName) -> Resources {
-        let requirements = lower::requirements(&claim.spec.requirements);
+        let requirements = self.vocabulary.all_meant(lower::requirements(&claim.spec.requirements));
         let allowed = requirements.get(labels::INSTANCE_TYPE);
         let mut largest = Resources::none();
         for kind in self.types.get(pool).into_iter().flat_map(|types| types.iter()) {
@@ -82,12 +83,22 @@ fn is_usable(pool: &NodePool) -> bool {
 fn template_requirements(name: &PoolName, pool: &NodePool) -> Requirements {
     let template = &pool.spec.template;
     let mut requirements = lower::requirements(&template.spec.requirements);
-    let own = template.metadata.as_ref().and_then(|metadata| metadata.labels.as_ref());
-    for (key, value) in own.into_iter().flatten() {
-        requirements.add(key, Requirement::is(value.as_str()));
-    }
+    requirements.add_all(&template_labels(name, pool));
     let class = &template.spec.node_class_ref;
-    requirements.add(labels::NODE_POOL, Requirement::is(name.text()));
     requirements.add(&labels::node_class_label(&class.group, &class.kind), Requirement::is(class.name.as_str()));
     requirements
+}
+
+/// The labels that every node of a pool gets, as far as its template and its name say.
+pub(crate) fn template_labels(name: &PoolName, pool: &NodePool) -> Requirements {
+    let mut requirements = Requirements::none().with(labels::NODE_POOL, Requirement::is(name.text()));
+    for (key, value) in own_labels(pool).into_iter().flatten() {
+        requirements.add(key, Requirement::is(value.as_str()));
+    }
+    requirements
+}
+
+/// The labels of a pool's template.
+pub(crate) fn own_labels(pool: &NodePool) -> Option<&BTreeMap<String, String>> {
+    pool.spec.template.metadata.as_ref().and_then(|metadata| metadata.labels.as_ref())
 }

@@ -1,163 +1,162 @@
 //! A seed's cluster, its plan, and what the planned nodes turn into.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use anyhow::{Result, ensure};
 use fastrand::Rng;
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::storage::v1::CSINode;
+use kube::ResourceExt;
 use model::{
-    Labels, NodeName, Place, PlaceId, Plan, PlannedClaim, PodKey, Requirement, Requirements, Resources, Snapshot,
-    Taint, Text, labels,
+    InstanceType, Labels, PlaceId, Plan, PlannedClaim, PodKey, Requirement, Requirements, ResourceName, Resources,
+    Snapshot, Taint, Text, labels,
 };
 use planner::{PlaceConfig, place};
+use serde_json::{Value, json};
 
-use crate::chance::{Size, cluster};
-use crate::language::Scenario;
+use crate::bench::{Bench, unschedulable};
+use crate::draw::{DRIVER, Draft, csi_node, read};
 
-/// The label that keeps seeds apart.
-const SEED: &str = "agreement";
-
-/// Volumes are left out: their claims would have to be bound by hand.
-const SIZE: Size = Size { pods_min: 2, pods_max: 12, limits: true, volumes: false };
-
-/// What happens to the pods of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// They come one after the other, where they were planned.
-    Steered,
-    /// They come all at once, wherever they like. Without limits: what a pool may not add, no second round can mend.
-    LeftAlone,
-}
-
-/// A node to make.
-#[derive(Clone, Debug)]
-pub(crate) struct Machine {
-    pub(crate) name: String,
-    pub(crate) labels: Labels,
-    pub(crate) taints: Vec<Taint>,
-    pub(crate) allocatable: Resources,
-}
-
-/// A cluster that is planned.
+/// A plan for the waiting pods of a draft, and the nodes it makes.
 pub(crate) struct Case {
-    /// Namespace of its pods, and the beginning of its nodes' names.
-    pub(crate) name: String,
-    text: String,
-    scenario: Scenario,
     pub(crate) plan: Plan,
-    /// Nodes that are there.
-    pub(crate) existing: Vec<Machine>,
-    /// Nodes that the plan makes.
-    pub(crate) planned: Vec<Machine>,
-    /// The node of each planned pod.
-    pub(crate) seats: BTreeMap<PodKey, String>,
+    pub(crate) carried_out: CarriedOut,
+    /// The waiting pods by their keys.
+    pub(crate) pods: BTreeMap<PodKey, Pod>,
 }
 
 impl Case {
-    pub(crate) fn new(seed: u64, phase: Phase) -> Self {
-        let (name, limits) = match phase {
-            Phase::Steered => (format!("steered-{seed}"), true),
-            Phase::LeftAlone => (format!("alone-{seed}"), false),
-        };
-        let text = fenced(&cluster(seed, Size { limits, ..SIZE }), &name);
-        let scenario = Scenario::parse(&text);
-        let plan = place(&scenario.snapshot, &PlaceConfig::default());
-        let existing = scenario.snapshot.places.iter().map(|place| existing(&name, place)).collect();
-        let mut case =
-            Self { name, text, scenario, existing, planned: Vec::new(), seats: BTreeMap::new(), plan: Plan::default() };
-        (case.planned, case.seats) = case.carried_out(case.snapshot(), &plan, seed, 1);
-        case.plan = plan;
-        case
+    /// Plans for the waiting pods; nodes and pods are still to be made.
+    pub(crate) async fn planned(bench: &Bench<'_>, draft: &Draft, seed: u64) -> Result<Self> {
+        let mut pods: Vec<Pod> = bench.list().await?;
+        let filled_in = try_join_all(draft.waiting.iter().map(|pod| bench.filled_in(pod))).await?;
+        pods.extend(filled_in.into_iter().map(unschedulable));
+        let snapshot = bench.snapshot(&pods).await?;
+        let plan = judged_plan(&snapshot)?;
+        let carried_out = CarriedOut::new(&draft.name, &snapshot, &plan, &Round { number: 1, seed, cordoned: false });
+        let pods = draft.waiting.iter().map(|pod| (key_of(pod), pod.clone())).collect();
+        Ok(Self { plan, carried_out, pods })
     }
+}
 
-    pub(crate) fn snapshot(&self) -> &Snapshot {
-        &self.scenario.snapshot
-    }
+/// The name of a pod.
+pub(crate) fn key_of(pod: &Pod) -> PodKey {
+    PodKey::new(pod.namespace().unwrap_or_default(), pod.name_any())
+}
 
-    /// The cluster and its plan, ready to become a scenario.
-    pub(crate) fn shown(&self) -> String {
-        format!("{}\nplanned:\n{}\n", self.text, self.scenario.render(&self.plan))
-    }
+/// A plan that the referee has nothing against.
+pub(crate) fn judged_plan(snapshot: &Snapshot) -> Result<Plan> {
+    let plan = place(snapshot, &PlaceConfig::default());
+    let violations: Vec<String> = referee::audit(snapshot, &plan).iter().map(ToString::to_string).collect();
+    ensure!(violations.is_empty(), "the referee objects: {}\nto\n{}", violations.join("; "), shown(&plan));
+    Ok(plan)
+}
 
-    /// The nodes that a plan makes in a round, each turned by chance into one that its claim admits, and the node of
-    /// every pod.
-    pub(crate) fn carried_out(
-        &self,
-        snapshot: &Snapshot,
-        plan: &Plan,
-        seed: u64,
-        round: u32,
-    ) -> (Vec<Machine>, BTreeMap<PodKey, String>) {
-        let mut rng = Rng::with_seed(seed);
-        let mut machines = Vec::new();
-        let mut seats = BTreeMap::new();
+/// A plan as text.
+pub(crate) fn shown(plan: &Plan) -> String {
+    let names = |pods: &[PodKey]| pods.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let claims = plan.claims.iter().map(|claim| {
+        let types: Vec<&str> = claim.types.iter().map(|kind| kind.as_str()).collect();
+        format!("{} {} {}: {}", claim.pool, types.join("|"), claim.requirements, names(&claim.pods))
+    });
+    let places = plan.nominations.iter().map(|nomination| format!("{}: {}", nomination.place, names(&nomination.pods)));
+    let nowhere = plan.unplaced.iter().map(|unplaced| {
+        let reasons: Vec<String> = unplaced.refusals.iter().map(ToString::to_string).collect();
+        format!("nowhere: {} ({})", names(&unplaced.pods), reasons.join("; "))
+    });
+    let sequence = std::iter::once(format!("in this order: {}", names(&plan.sequence)));
+    claims.chain(places).chain(nowhere).chain(sequence).collect::<Vec<_>>().join("\n")
+}
+
+/// How a plan is carried out.
+pub(crate) struct Round {
+    pub(crate) number: u32,
+    /// Chooses what claims turn into.
+    pub(crate) seed: u64,
+    /// Whether the new nodes take no pods yet.
+    pub(crate) cordoned: bool,
+}
+
+/// The nodes that a plan makes, each turned by chance into one that its claim admits.
+pub(crate) struct CarriedOut {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) csi_nodes: Vec<CSINode>,
+    /// The node of every pod.
+    pub(crate) seats: BTreeMap<PodKey, String>,
+}
+
+impl CarriedOut {
+    pub(crate) fn new(cluster: &str, snapshot: &Snapshot, plan: &Plan, round: &Round) -> Self {
+        let mut rng = Rng::with_seed(round.seed);
+        let mut made = Self { nodes: Vec::new(), csi_nodes: Vec::new(), seats: BTreeMap::new() };
         for (index, claim) in plan.claims.iter().enumerate() {
-            let machine = bought(snapshot, claim, &mut rng, format!("{}-new-{round}-{index}", self.name));
-            seats.extend(claim.pods.iter().map(|pod| (pod.clone(), machine.name.clone())));
-            machines.push(machine);
+            let name = format!("{cluster}-new-{}-{index}", round.number);
+            let bought = Bought::new(snapshot, claim, &mut rng);
+            let limit = bought.kind.attach_limits.get(DRIVER);
+            made.csi_nodes.extend(limit.map(|limit| csi_node(cluster, &name, *limit)));
+            made.nodes.push(bought.node(&name, round.cordoned));
+            made.seats.extend(claim.pods.iter().map(|pod| (pod.clone(), name.clone())));
         }
         for nomination in &plan.nominations {
-            let node = self.node_name(&nomination.place);
-            seats.extend(nomination.pods.iter().map(|pod| (pod.clone(), node.clone())));
+            let node = match &nomination.place {
+                PlaceId::Node(name) => name.to_string(),
+                PlaceId::Claim(name) => name.to_string(),
+            };
+            made.seats.extend(nomination.pods.iter().map(|pod| (pod.clone(), node.clone())));
         }
-        (machines, seats)
+        made
     }
+}
 
-    fn node_name(&self, place: &PlaceId) -> String {
-        match place {
-            PlaceId::Node(name) => node_name(&self.name, name.as_str()),
-            PlaceId::Claim(name) => node_name(&self.name, name.as_str()),
+/// What a claim turned into.
+struct Bought {
+    kind: Arc<InstanceType>,
+    labels: Labels,
+    taints: Vec<Taint>,
+}
+
+impl Bought {
+    fn new(snapshot: &Snapshot, claim: &PlannedClaim, rng: &mut Rng) -> Self {
+        let pool = snapshot.pools.iter().find(|pool| pool.name == claim.pool).expect("plans use pools that exist");
+        let listed: Vec<_> = pool.types.iter().filter(|kind| claim.types.contains(&kind.name)).collect();
+        let kind = listed[rng.usize(..listed.len())];
+        let offerings: Vec<_> = kind.offerings_for(&claim.requirements).collect();
+        let offering = offerings[rng.usize(..offerings.len())];
+        let mut labels = single_values(&claim.requirements);
+        labels.extend(single_values(&kind.requirements));
+        labels.extend(single_values(&offering.requirements));
+        for (key, requirement) in claim.requirements.iter() {
+            let custom = !snapshot.vocabulary.is_well_known(key) && !labels.contains_key(key);
+            let value = requirement.values().find(|value| requirement.admits(value)).filter(|_| custom);
+            labels.extend(value.map(|value| (key.clone(), value.clone())));
         }
+        Self { kind: Arc::clone(kind), labels, taints: pool.taints.clone() }
     }
 
-    /// The name of a node of the snapshot on the API server.
-    pub(crate) fn real_name(&self, node: &NodeName) -> String {
-        node_name(&self.name, node.as_str())
+    fn node(&self, name: &str, cordoned: bool) -> Node {
+        let mut own = self.labels.clone();
+        own.insert(Text::from(labels::HOSTNAME), Text::from(name));
+        let room = quantities(&self.kind.allocatable.clone().floored());
+        let taint = |taint: &Taint| json!({"key": taint.key, "value": taint.value, "effect": taint.effect.as_str()});
+        read(json!({
+            "metadata": {"name": name, "labels": own, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+            "spec": {"taints": self.taints.iter().map(taint).collect::<Vec<_>>(), "unschedulable": cordoned},
+            "status": {"allocatable": room, "capacity": room},
+        }))
     }
-}
-
-fn node_name(case: &str, node: &str) -> String {
-    if node.starts_with(case) { node.to_owned() } else { format!("{case}-{node}") }
-}
-
-/// The cluster with a fence around it: pools and nodes give a label, and pods ask for it.
-fn fenced(text: &str, name: &str) -> String {
-    let fence = |line: &str| match line.split(' ').next() {
-        Some("pool" | "node" | "joining") => format!("{line} label={SEED}={name}"),
-        Some("pod") => format!("{line} select={SEED}={name}"),
-        _ => line.to_owned(),
-    };
-    text.lines().map(fence).collect::<Vec<_>>().join("\n")
-}
-
-fn existing(case: &str, place: &Place) -> Machine {
-    let name = match &place.id {
-        PlaceId::Node(name) => node_name(case, name.as_str()),
-        PlaceId::Claim(name) => node_name(case, name.as_str()),
-    };
-    let mut labels = single_values(&place.requirements);
-    labels.insert(Text::from(labels::HOSTNAME), Text::from(name.as_str()));
-    // What runs there is taken off what there is: nobody needs to see those pods.
-    Machine { name, labels, taints: place.taints.clone(), allocatable: place.allocatable.minus(&place.used) }
-}
-
-fn bought(snapshot: &Snapshot, claim: &PlannedClaim, rng: &mut Rng, name: String) -> Machine {
-    let pool = snapshot.pools.iter().find(|pool| pool.name == claim.pool).expect("plans use pools that exist");
-    let listed: Vec<_> = pool.types.iter().filter(|kind| claim.types.contains(&kind.name)).collect();
-    let kind = listed[rng.usize(..listed.len())];
-    let offerings: Vec<_> = kind.offerings_for(&claim.requirements).collect();
-    let offering = offerings[rng.usize(..offerings.len())];
-    let mut labels = single_values(&claim.requirements);
-    labels.extend(single_values(&kind.requirements));
-    labels.extend(single_values(&offering.requirements));
-    for (key, requirement) in claim.requirements.iter() {
-        let custom = !snapshot.vocabulary.is_well_known(key) && !labels.contains_key(key);
-        let value = requirement.values().find(|value| requirement.admits(value)).filter(|_| custom);
-        labels.extend(value.map(|value| (key.clone(), value.clone())));
-    }
-    labels.insert(Text::from(labels::HOSTNAME), Text::from(name.as_str()));
-    Machine { name, labels, taints: pool.taints.clone(), allocatable: kind.allocatable.clone() }
 }
 
 fn single_values(requirements: &Requirements) -> Labels {
     let single = |(key, requirement): (&Text, &Requirement)| Some((key.clone(), requirement.single_value()?.clone()));
     requirements.iter().filter_map(single).collect()
+}
+
+fn quantities(resources: &Resources) -> Value {
+    let quantity = |(name, amount): (&ResourceName, i64)| {
+        let text = if name.is_cpu() { format!("{amount}m") } else { amount.to_string() };
+        (name.to_string(), json!(text))
+    };
+    Value::Object(resources.iter().map(quantity).collect())
 }

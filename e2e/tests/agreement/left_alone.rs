@@ -1,113 +1,110 @@
-//! Left to itself: all pods at once, and one more round of planning for those that found no place.
+//! Left to itself: all pods at once, and more rounds of planning for those that found no place.
+//!
+//! A second round must be enough. There are two ways out, and both have to be shown: no plan at all places a pod any more,
+//! because of what the kube-scheduler did before, which is proved by trying every plan; or the kube-scheduler put a pod
+//! of the second round elsewhere than planned and so took the room of another, which then gets a third.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Pod;
-use model::{
-    AttachLimits, BoundKind, NodeName, PendingPod, Place, PlaceId, Plan, PodKey, Price, Requirement, Requirements,
-    Resources, Snapshot, Stage,
-};
-use planner::{PlaceConfig, place};
+use kube::ResourceExt;
+use model::{InstanceType, Plan, PodKey, Pool, Price, Snapshot};
 
-use crate::bench::{Bench, Cordon, complaint, node_of};
-use crate::brute::{Cost, Outcome, best};
-use crate::case::{Case, Machine};
+use crate::bench::{Bench, is_of_others, reasons};
+use crate::brute::{Cost, Outcome, more_placed};
+use crate::case::{CarriedOut, Case, Round, judged_plan, shown};
+use crate::draw::Draft;
+use crate::settled::Settled;
+
+/// Whoever still waits after so many is stuck.
+const ROUNDS_MAX: u32 = 5;
 
 /// What became of the pods that found no place at once.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds {
     /// How many there were.
     pub(crate) second: usize,
-    /// How many of them no plan could help any more: the scheduler filled the only node, or began in the only domain,
-    /// where they could have gone.
-    pub(crate) stranded: usize,
+    /// How many of these waited after a second round because the kube-scheduler had not followed its plan.
+    pub(crate) third: usize,
+    /// How many no plan can help any more, by what the kube-scheduler says about them.
+    pub(crate) beyond_help: BTreeMap<String, usize>,
 }
 
-pub(crate) async fn run(bench: &Bench, case: &Case) -> Result<Rounds> {
-    let placed: BTreeSet<&PodKey> = case.plan.sequence.iter().collect();
-    let pods: Vec<&PendingPod> = case.snapshot().pending.iter().filter(|pod| placed.contains(&pod.key)).collect();
-    try_join_all(pods.iter().map(|pod| bench.create(pod))).await?;
-    let named = |seen: &e2e::Seen<Pod>, judge: &dyn Fn(&Pod) -> bool| {
-        pods.iter().all(|pod| seen.get(&*pod.key.name).is_some_and(judge))
-    };
-    let heard = |pod: &Pod| node_of(pod).is_some() || complaint(pod).is_some();
-    let seen = e2e::wait_for(bench.pods.clone(), "word about every pod", |seen| named(seen, &heard)).await?;
-    let homes: BTreeMap<&PodKey, &str> =
-        pods.iter().filter_map(|pod| Some((&pod.key, node_of(seen.get(&*pod.key.name)?)?))).collect();
-    let left: Vec<&PendingPod> = pods.iter().copied().filter(|pod| !homes.contains_key(&pod.key)).collect();
-    if left.is_empty() {
-        return Ok(Rounds::default());
-    }
-    let snapshot = after_first_round(case, &pods, &homes);
-    let plan = place(&snapshot, &PlaceConfig::default());
-    let refused: BTreeSet<&PodKey> = plan.unplaced.iter().flat_map(|unplaced| &unplaced.pods).collect();
-    if !refused.is_empty() {
-        check_refusals(&snapshot, &plan).with_context(|| format!("the first round led to {homes:?}"))?;
-    }
-    let (machines, _) = case.carried_out(&snapshot, &plan, 2, 2);
-    bench.add_nodes(&machines.iter().collect::<Vec<_>>(), &BTreeMap::new(), Cordon::None).await?;
-    let what = format!("every pod to be bound after a second round\n{}\nfirst round: {homes:?}", case.shown());
-    let bound =
-        |seen: &e2e::Seen<Pod>, pod: &PendingPod| seen.get(&*pod.key.name).is_some_and(|pod| node_of(pod).is_some());
-    let all = |seen: &e2e::Seen<Pod>| left.iter().all(|pod| refused.contains(&pod.key) || bound(seen, pod));
-    e2e::wait_for(bench.pods.clone(), &what, all).await?;
-    Ok(Rounds { second: left.len(), stranded: refused.len() })
-}
-
-/// Fails if some legal plan would have placed more pods.
-fn check_refusals(snapshot: &Snapshot, plan: &Plan) -> Result<()> {
-    let cost = Cost::of(snapshot, plan, Price::ZERO);
-    match best(snapshot, Price::ZERO, Some(&cost)) {
-        Outcome::Better(found) if found.cost.compare_unplaced(&cost).is_lt() => {
-            bail!("the second round refuses pods that could be placed:\n{}", found.text)
+pub(crate) async fn run(bench: &Bench<'_>, draft: &Draft, case: &Case) -> Result<Rounds> {
+    let expected: BTreeSet<PodKey> = case.plan.sequence.iter().cloned().collect();
+    let pods: Vec<Pod> = expected.iter().filter_map(|key| case.pods.get(key)).cloned().collect();
+    bench.create_local(&pods).await?;
+    let mut settled = Settled::wait(bench, &expected).await?;
+    let mut rounds = Rounds { second: settled.snapshot.pending.len(), ..Rounds::default() };
+    for number in 2.. {
+        if settled.snapshot.pending.is_empty() {
+            break;
         }
-        Outcome::Better(_) | Outcome::NothingBetter | Outcome::TooLarge => Ok(()),
+        ensure!(number <= ROUNDS_MAX, "after {ROUNDS_MAX} rounds, pods still wait: {:?}", settled.complaints);
+        let plan = judged_plan(&settled.snapshot)?;
+        let told = || format!("round {number}, with {:?}:\n{}", settled.homes, shown(&plan));
+        let refused: BTreeSet<PodKey> = plan.unplaced.iter().flat_map(|unplaced| unplaced.pods.clone()).collect();
+        if !refused.is_empty() {
+            prove(&settled.snapshot, &plan).with_context(told)?;
+        }
+        if refused.len() == settled.snapshot.pending.len() {
+            rounds.beyond_help = by_reason(&settled.complaints);
+            break;
+        }
+        let round = Round { number, seed: u64::from(number), cordoned: true };
+        let made = CarriedOut::new(&draft.name, &settled.snapshot, &plan, &round);
+        let after = open(bench, &made, &expected).await.with_context(told)?;
+        let is_late = |key: &&PodKey| !refused.contains(*key);
+        let late: Vec<&PodKey> = after.snapshot.pending.iter().map(|pod| &pod.key).filter(is_late).collect();
+        if !late.is_empty() {
+            let strayed = |(pod, seat): (&PodKey, &String)| after.homes.get(pod).is_some_and(|home| home != seat);
+            ensure!(made.seats.iter().any(strayed), "{late:?} still wait, though all is as planned; {}", told());
+            rounds.third += if number == 2 { late.len() } else { 0 };
+        }
+        settled = after;
+    }
+    Ok(rounds)
+}
+
+/// Makes the nodes of a round, opens them once their daemons are there, and waits.
+async fn open(bench: &Bench<'_>, made: &CarriedOut, expected: &BTreeSet<PodKey>) -> Result<Settled> {
+    bench.add_nodes(&made.nodes, &made.csi_nodes).await?;
+    let names: Vec<String> = made.nodes.iter().map(ResourceExt::name_any).collect();
+    try_join_all(names.iter().map(|name| bench.cordon(name, false))).await?;
+    Settled::wait(bench, expected).await
+}
+
+/// Fails if some plan that keeps every rule, whatever it costs, places more pods, or if that cannot be told.
+fn prove(snapshot: &Snapshot, plan: &Plan) -> Result<()> {
+    let snapshot =
+        Snapshot { pools: snapshot.pools.iter().map(|pool| for_nothing(pool)).collect(), ..snapshot.clone() };
+    let cost = Cost { price: Price::ZERO, ..Cost::of(&snapshot, plan, Price::ZERO) };
+    match more_placed(&snapshot, &cost) {
+        Outcome::NothingBetter => Ok(()),
+        Outcome::Better(found) => bail!("pods are refused that could be placed:\n{}", found.text),
+        Outcome::TooLarge => bail!("pods are refused, and there are too many plans to try"),
     }
 }
 
-/// The cluster as it is once the first pods are bound.
-fn after_first_round(case: &Case, pods: &[&PendingPod], homes: &BTreeMap<&PodKey, &str>) -> Snapshot {
-    let mut snapshot = case.snapshot().clone();
-    let mut used: BTreeMap<&str, Resources> = BTreeMap::new();
-    let running = std::mem::take(&mut snapshot.bound);
-    for (kind, counts) in running.iter() {
-        counts.iter().for_each(|(node, count)| {
-            snapshot.bound.add_times(kind, &NodeName::new(case.real_name(node)), *count);
-        });
-    }
-    for pod in pods {
-        let Some(home) = homes.get(&pod.key) else { continue };
-        used.entry(home).or_insert_with(Resources::none).add(&pod.class.requests);
-        let kind = BoundKind {
-            namespace: pod.key.namespace.clone(),
-            labels: Arc::clone(&pod.labels),
-            anti_affinity: pod.class.anti_affinity.clone(),
-        };
-        snapshot.bound.add(&Arc::new(kind), &NodeName::new(*home));
-    }
-    let place = |machine: &Machine| {
-        let mut requirements = Requirements::none();
-        machine.labels.iter().for_each(|(key, value)| requirements.add(key, Requirement::is(value.clone())));
-        let ports = pods.iter().filter(|pod| homes.get(&pod.key) == Some(&machine.name.as_str()));
-        Arc::new(Place {
-            id: PlaceId::Node(NodeName::new(machine.name.as_str())),
-            pool: None,
-            stage: Stage::Ready,
-            requirements,
-            taints: machine.taints.clone(),
-            allocatable: machine.allocatable.clone(),
-            used: used.get(machine.name.as_str()).cloned().unwrap_or_default(),
-            used_by_daemons: Resources::none(),
-            host_ports: ports.flat_map(|pod| pod.class.host_ports.clone()).collect(),
-            attached: BTreeSet::new(),
-            attach_limits: AttachLimits::new(),
-        })
+/// The pool with nothing to pay: who looks for more room need not look at prices.
+fn for_nothing(pool: &Pool) -> Arc<Pool> {
+    let free = |kind: &Arc<InstanceType>| {
+        let mut kind = InstanceType::clone(kind);
+        kind.offerings.iter_mut().for_each(|offering| offering.price = Price::ZERO);
+        Arc::new(kind)
     };
-    snapshot.places = case.existing.iter().chain(&case.planned).map(place).collect();
-    let waits = |pod: &PendingPod| pods.iter().any(|it| it.key == pod.key) && !homes.contains_key(&pod.key);
-    snapshot.pending.retain(waits);
-    snapshot
+    Arc::new(Pool { types: pool.types.iter().map(free).collect(), ..pool.clone() })
+}
+
+fn by_reason(complaints: &BTreeMap<PodKey, String>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for complaint in complaints.values() {
+        let own: BTreeSet<&str> = reasons(complaint).filter(|reason| !is_of_others(reason)).collect();
+        let reason = if own.is_empty() { "no node".to_owned() } else { own.into_iter().collect::<Vec<_>>().join(", ") };
+        *counts.entry(reason).or_insert(0) += 1;
+    }
+    counts
 }

@@ -31,7 +31,7 @@ pub(super) fn class(written: &Written<'_>, vocabulary: &Vocabulary, faults: &mut
     PodClass {
         priority: spec.priority.unwrap_or(0),
         requests: without_zeros(&effective(spec, status, missing)),
-        preferences: preferences(spec, &alternatives),
+        preferences: preferences(spec, vocabulary, &alternatives),
         alternatives,
         tolerations: tolerations(spec.tolerations.iter().flatten()),
         spread: spread.hard,
@@ -72,7 +72,7 @@ fn alternatives(spec: &core::PodSpec, vocabulary: &Vocabulary, faults: &mut BTre
     for (key, value) in spec.node_selector.iter().flatten() {
         let requirement = Requirement::is(value.as_str());
         check(key, &requirement, vocabulary, faults);
-        selected.add(key, requirement);
+        selected.add(key, vocabulary.meant(key, requirement));
     }
     let required =
         node_affinity(spec).and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
@@ -118,7 +118,7 @@ fn affinity_terms(
                 }
                 Some(requirement) => {
                     check(&written.key, &requirement, vocabulary, faults);
-                    both.add(&written.key, requirement);
+                    both.add(&written.key, vocabulary.meant(&written.key, requirement));
                 }
             }
         }
@@ -138,13 +138,13 @@ fn check(key: &str, requirement: &Requirement, vocabulary: &Vocabulary, faults: 
 }
 
 /// Wishes that cannot be read or fulfilled are dropped: they are wishes.
-fn preferences(spec: &core::PodSpec, alternatives: &[Requirements]) -> Vec<Preference> {
+fn preferences(spec: &core::PodSpec, vocabulary: &Vocabulary, alternatives: &[Requirements]) -> Vec<Preference> {
     let written =
         node_affinity(spec).and_then(|affinity| affinity.preferred_during_scheduling_ignored_during_execution.as_ref());
     let lower = |term: &core::PreferredSchedulingTerm| {
         let mut wish = Requirements::none();
         for one in term.preference.match_expressions.iter().flatten() {
-            wish.add(&one.key, expression(one)?);
+            wish.add(&one.key, vocabulary.meant(&one.key, expression(one)?));
         }
         let can_be = wish.contradiction().is_none() && alternatives.iter().any(|own| own.intersect(&wish).is_ok());
         can_be.then_some(Preference { weight: term.weight, requirements: wish })

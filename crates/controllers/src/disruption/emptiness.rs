@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// A nomination, of the node or of its claim, keeps a node until it runs out.
+    /// PROV-53: a nomination, of the node or of its claim, keeps a node until it runs out.
     #[test]
     fn nominated_nodes_stay() {
         for place in [PlaceId::Node(NodeName::new("n")), PlaceId::Claim(ClaimName::new("c"))] {

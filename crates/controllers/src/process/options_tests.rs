@@ -361,7 +361,10 @@ fn settings_without_effect_are_named_when_they_were_changed() {
         |arguments: &str, environment: &[&str]| read(arguments, environment).unwrap().without_effect(&PROGRAM);
     assert_eq!(changed("", &[]), Vec::<&str>::new());
     assert_eq!(changed("--metrics-port=9000", &["IGNORE_DRA_REQUESTS=false"]), ["ignore-dra-requests"]);
-    assert_eq!(changed("--feature-gates=ReservedCapacity=false", &["PREFERENCE_POLICY=Ignore"]), Vec::<&str>::new());
+    assert_eq!(
+        changed("--feature-gates=ReservedCapacity=false,NodeOverlay=true", &["PREFERENCE_POLICY=Ignore"]),
+        Vec::<&str>::new()
+    );
     assert_eq!(
         changed("--feature-gates=NodeRepair=true --enable-profiling=true", &[]),
         ["feature-gates", "enable-profiling"]

@@ -4,11 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::node_claim::ResourceRequirements;
-use api::{NodeClaim, NodeClaimSpec, NodePool, ResourceList, hash, labels, lower};
+use api::{DurationText, NodeClaim, NodeClaimSpec, NodePool, ResourceList, hash, labels, lower};
 use cloud::LAUNCH_ID;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use model::{InstanceType, Operator, PlannedClaim, Requirement, Requirements, Resources, Vocabulary, format_quantity};
+
+/// What a claim gets that neither plan nor pool says.
+pub(super) struct Defaults {
+    /// The identity of its launch.
+    pub(super) launch_id: String,
+    /// How long its node may take to drain where the pool does not say.
+    pub(super) grace: Option<DurationText>,
+}
 
 /// Writes down a planned claim. The pool is the one the plan was made from, so that its hash is frozen here; the
 /// finalizer and the launch id are there from the first moment, so that no launch can go unnoticed.
@@ -17,7 +25,7 @@ pub(super) fn draft(
     pool: &NodePool,
     types: &[Arc<InstanceType>],
     vocabulary: &Vocabulary,
-    launch_id: String,
+    Defaults { launch_id, grace }: Defaults,
 ) -> NodeClaim {
     let template = &pool.spec.template;
     let requirements = launch_requirements(planned, types);
@@ -27,7 +35,7 @@ pub(super) fn draft(
         requirements: lower::to_requirements(&requirements),
         resources: Some(ResourceRequirements { requests: Some(quantities(&planned.requests)) }),
         node_class_ref: template.spec.node_class_ref.clone(),
-        termination_grace_period: template.spec.termination_grace_period.clone(),
+        termination_grace_period: template.spec.termination_grace_period.clone().or(grace),
         expire_after: template.spec.expire_after.clone(),
     };
     let mut claim = NodeClaim::new("", spec);

@@ -30,17 +30,18 @@ fn pool() -> NodePool {
     .unwrap()
 }
 
-/// A type with offerings written as `spot:a` or, if not for sale, `!spot:a`.
+/// A type with offerings written as `spot:a`, if not for sale `!spot:a`, and with two instances left `reserved:a*2`.
 fn kind(name: &str, offerings: &[&str]) -> Arc<InstanceType> {
     let offering = |text: &&str| {
         let (capacity_type, zone) = text.trim_start_matches('!').split_once(':').unwrap();
+        let (zone, left) = zone.split_once('*').map_or((zone, None), |(zone, left)| (zone, left.parse().ok()));
         Offering {
             requirements: Requirements::none()
                 .with(labels::CAPACITY_TYPE, Requirement::is(capacity_type))
                 .with(labels::ZONE, Requirement::is(zone)),
             price: Price::from_dollars(0.1),
             available: !text.starts_with('!'),
-            reservation_capacity: None,
+            reservation_capacity: left,
         }
     };
     let capacity = Resources::none().with(ResourceName::cpu(), 8000).with(ResourceName::pods(), 10);
@@ -71,7 +72,11 @@ fn planned(requirements: Requirements) -> PlannedClaim {
 }
 
 fn drafted(planned: &PlannedClaim) -> NodeClaim {
-    draft(planned, &pool(), &types(), &Vocabulary::core(), "launch-1".to_owned())
+    draft(planned, &pool(), &types(), &Vocabulary::core(), defaults("launch-1"))
+}
+
+fn defaults(launch_id: &str) -> Defaults {
+    Defaults { launch_id: launch_id.to_owned(), grace: None }
 }
 
 fn requirement(operator: Operator, values: &[&str]) -> Requirement {
@@ -130,7 +135,7 @@ fn the_hash_is_that_of_the_pool_handed_in() {
     let mut edited = pool();
     edited.spec.template.spec.expire_after = serde_json::from_value(json!("Never")).unwrap();
     let hash_of = |pool: &NodePool| {
-        let claim = draft(&plan, pool, &types(), &Vocabulary::core(), String::new());
+        let claim = draft(&plan, pool, &types(), &Vocabulary::core(), defaults(""));
         claim.metadata.annotations.unwrap().remove(labels::NODE_POOL_HASH).unwrap()
     };
     assert_eq!(hash_of(&pool()), hash::node_pool_hash(&pool().spec.template));
@@ -153,9 +158,45 @@ fn capacity_types_are_those_for_sale() {
     for (sold, requirements, expected) in table {
         // A type that the plan does not list has no say.
         let types = [Arc::clone(&sold), kind("x", &["reserved:a"])];
-        let claim = draft(&planned(requirements.clone()), &pool(), &types, &Vocabulary::core(), String::new());
+        let claim = draft(&planned(requirements.clone()), &pool(), &types, &Vocabulary::core(), defaults(""));
         let expected = format!("karpenter.sh/capacity-type In {expected}");
         assert!(written(&claim).contains(&expected), "{:?} lacks {expected}", written(&claim));
+    }
+}
+
+/// RSV-12: `reserved` is for launches that can get it, and a full reservation gives nothing.
+#[test]
+fn full_reservations_are_not_asked_for() {
+    let table = [
+        (&["reserved:a*0", "on-demand:a"][..], "on-demand"),
+        (&["reserved:a*0", "reserved:b*1", "on-demand:a"], "on-demand|reserved"),
+        (&["!reserved:a*5", "on-demand:a"], "on-demand"),
+        (&["reserved:a*2"], "reserved"),
+    ];
+    for (offerings, expected) in table {
+        let plan = planned(Requirements::none());
+        let claim = draft(&plan, &pool(), &[kind("m", offerings)], &Vocabulary::core(), defaults(""));
+        let expected = format!("karpenter.sh/capacity-type In {expected}");
+        assert!(written(&claim).contains(&expected), "{:?} lacks {expected}", written(&claim));
+    }
+}
+
+/// PROV-59: what the provider sets for all nodes holds for pools that say nothing.
+#[test]
+fn the_default_grace_period_is_for_pools_without_one() {
+    let text = |text: &str| DurationText::parse(text).unwrap();
+    let mut silent = pool();
+    silent.spec.template.spec.termination_grace_period = None;
+    let table = [
+        (pool(), Some("1h"), Some("5m")),
+        (silent.clone(), Some("1h"), Some("1h")),
+        (silent, None, None),
+        (pool(), None, Some("5m")),
+    ];
+    for (pool, default, expected) in table {
+        let defaults = Defaults { launch_id: String::new(), grace: default.map(text) };
+        let claim = draft(&planned(Requirements::none()), &pool, &types(), &Vocabulary::core(), defaults);
+        assert_eq!(claim.spec.termination_grace_period, expected.map(text), "{default:?}");
     }
 }
 

@@ -3,20 +3,23 @@
 mod batch;
 mod claims;
 mod report;
+mod zones;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::NodePool;
+use cloud::{CloudError, InstanceTypes};
 use futures::future::join_all;
 use jiff::SignedDuration;
-use model::{ClaimName, PlaceId, PlannedClaim, PodKey, PoolName, Purpose, Snapshot};
-use state::Object;
+use model::{ClaimName, PlaceId, Plan, PlannedClaim, PodKey, PoolName, Purpose, Snapshot};
+use state::{Cluster, Object};
 use tokio::time::Instant;
 
 pub(crate) use batch::Batch;
 pub(crate) use claims::quantities;
+pub(crate) use zones::EffectiveZone;
 
 use crate::context::Context;
 use crate::work::{Next, Outcome, WorkError};
@@ -43,6 +46,7 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
             cluster.pools().map(|(name, pool)| (name.clone(), Arc::clone(pool))).collect();
         (cluster.snapshot(now), pools)
     };
+    report::zones(context, &snapshot);
     if snapshot.pending.is_empty() {
         report::ignored(context);
         context.notes().passes += 1;
@@ -54,8 +58,7 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     context.metrics.solved(solve_started.elapsed().as_secs_f64(), &plan);
     report::plan(&plan, snapshot.pools.is_empty(), closed, solve_started);
     let real = RealPods::of(&snapshot);
-    let kept = plan.nominations.iter().filter(|nomination| real.is_any_of(&nomination.pods));
-    nominate(context, kept.map(|nomination| nomination.place.clone()));
+    nominate(context, real.expected_on(&plan).cloned());
     let creations = plan.claims.iter().enumerate().map(|(index, planned)| {
         let pool = pools.get(&planned.pool).cloned();
         create(context, pool, planned, NewClaim { index, closed, awaits_pods: real.is_any_of(&planned.pods) })
@@ -75,6 +78,15 @@ impl<'a> RealPods<'a> {
     fn of(snapshot: &'a Snapshot) -> Self {
         let headroom = snapshot.pending.iter().filter(|pod| pod.purpose == Purpose::Headroom);
         Self { headroom: headroom.map(|pod| &pod.key).collect() }
+    }
+
+    /// The places that pods will come to. Room that is kept free keeps no place: the place may be taken away, and the
+    /// room be kept elsewhere.
+    fn expected_on<'b>(&'b self, plan: &'b Plan) -> impl Iterator<Item = &'b PlaceId> {
+        plan.nominations
+            .iter()
+            .filter(|nomination| self.is_any_of(&nomination.pods))
+            .map(|nomination| &nomination.place)
     }
 
     fn is_any_of(&self, pods: &[PodKey]) -> bool {
@@ -103,15 +115,21 @@ fn split(results: Vec<Result<Option<CreatedClaim>, WriteError>>) -> (Vec<Created
     (created, failed)
 }
 
-/// Asks the provider what each pool can buy now. A pool whose question fails keeps its last answer; others go on.
+/// Asks the provider what each pool can buy now.
 async fn refresh_types(context: &Context) {
     let pools: Vec<Arc<NodePool>> = context.cluster().pools().map(|(_, pool)| Arc::clone(pool)).collect();
     for pool in pools {
         let Some(name) = pool.metadata.name.as_deref().map(PoolName::new) else { continue };
-        match context.provider.instance_types(&pool).await {
-            Ok(types) => context.cluster().set_types(name, types),
-            Err(error) => tracing::error!(NodePool.name = %name, %error, "could not list instance types"),
-        }
+        let answer = context.provider.instance_types(&pool).await;
+        hear_types(&mut context.cluster(), name, answer);
+    }
+}
+
+/// A pool whose question fails keeps its last answer, and without one is left out; others go on.
+fn hear_types(cluster: &mut Cluster, pool: PoolName, answer: Result<InstanceTypes, CloudError>) {
+    match answer {
+        Ok(types) => cluster.set_types(pool, types),
+        Err(error) => tracing::error!(NodePool.name = %pool, %error, "could not list instance types"),
     }
 }
 
@@ -135,7 +153,8 @@ async fn create(
     let Some(pool) = pool else { return Ok(None) };
     let types = context.cluster().types(&planned.pool).cloned().unwrap_or_else(|| Arc::from([]));
     let launch_id = context.draw_launch_id();
-    let draft = claims::draft(planned, &pool, &types, &context.provider.vocabulary(), launch_id);
+    let defaults = claims::Defaults { launch_id, grace: context.provider.default_termination_grace_period() };
+    let draft = claims::draft(planned, &pool, &types, &context.provider.vocabulary(), defaults);
     let claim = write::create_claim(context, &draft).await?;
     let name = ClaimName::new(claim.metadata.name.as_deref().unwrap_or_default());
     context.notes().fresh.insert(name.clone(), ());
@@ -157,10 +176,19 @@ async fn create(
 }
 
 fn nominate(context: &Context, places: impl IntoIterator<Item = PlaceId>) {
-    let length = (context.batch_max * 2).max(SHORTEST_NOMINATION);
-    let until = context.now() + SignedDuration::try_from(length).unwrap_or(SignedDuration::from_secs(20));
+    let until = context.now() + nomination_length(context.batch_max);
     let mut cluster = context.cluster();
     for place in places {
         cluster.nominate(place, until);
     }
 }
+
+/// Long enough for the pass that would find the pods missing again: two windows, and never less than ten seconds.
+fn nomination_length(batch_max: Duration) -> SignedDuration {
+    let length = batch_max.saturating_mul(2).max(SHORTEST_NOMINATION);
+    SignedDuration::try_from(length).unwrap_or(SignedDuration::from_secs(20))
+}
+
+#[cfg(test)]
+#[path = "provisioning_tests.rs"]
+mod tests;

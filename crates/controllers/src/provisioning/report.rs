@@ -2,20 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
+use api::NodePool;
 use api::lower::{PodFacts, PodFault};
-use model::{ClaimName, Plan, PlannedClaim, PodKey, Unplaced};
+use model::{
+    ClaimName, PendingPod, PlaceId, Plan, PlannedClaim, PodKey, PoolRefusal, Purpose, Refusal, Snapshot, Unplaced,
+};
+use state::Cluster;
 use tokio::time::Instant;
 
-use super::{CreatedClaim, RealPods};
+use super::{CreatedClaim, RealPods, zones};
 use crate::context::Context;
-use crate::events::{Notice, QUIET, Tone, about};
+use crate::events::{Notice, Quiet, Tone, about};
+use crate::lifecycle::name_of;
 
-/// A pod's failure is told every five minutes, not every pass.
-const FAILURE_QUIET: std::time::Duration = std::time::Duration::from_secs(300);
-const POOL_QUIET: std::time::Duration = std::time::Duration::from_secs(60);
-/// A batch of a thousand pods is not a reason for a thousand events.
-const NOMINATED_EVENTS_MAX: usize = 10;
+/// A pod's failure is told every five minutes, not every pass, be it that the numbers in it change.
+const FAILURE_QUIET: Quiet = Quiet::of_gist(Duration::from_secs(300));
+const POOL_QUIET: Quiet = Quiet::of_reason(Duration::from_secs(60));
+const NOMINATED_QUIET: Quiet = Quiet::of_reason(Duration::from_secs(120));
 /// Types shown in a log line.
 const SHOWN_TYPES: usize = 5;
 
@@ -59,21 +64,7 @@ pub(super) fn created(name: &ClaimName, planned: &PlannedClaim) {
 
 /// Events for pods and pools, and the gauges of pods without a place.
 pub(super) fn events(context: &Context, plan: &Plan, created: &[CreatedClaim], real: &RealPods<'_>) {
-    let on_claims = created.iter().flat_map(|claim| {
-        real.among(&claim.planned.pods).map(|pod| (pod, format!("Pod should schedule on: nodeclaim/{}", claim.name)))
-    });
-    let on_places = plan.nominations.iter().flat_map(|nomination| {
-        real.among(&nomination.pods).map(|pod| (pod, format!("Pod should schedule on: {}", nomination.place)))
-    });
-    for (pod, message) in on_claims.chain(on_places).take(NOMINATED_EVENTS_MAX) {
-        notify(context, pod, |facts| Notice {
-            about: about::pod(facts),
-            tone: Tone::Normal,
-            reason: "Nominated",
-            message: message.clone(),
-            quiet: QUIET,
-        });
-    }
+    tell_nominations(context, plan, created, real);
     let mut unschedulable = 0;
     for unplaced in plan.unplaced.iter().filter(|unplaced| !is_deferred(unplaced)) {
         let pods: Vec<&PodKey> = real.among(&unplaced.pods).collect();
@@ -81,25 +72,78 @@ pub(super) fn events(context: &Context, plan: &Plan, created: &[CreatedClaim], r
         unschedulable += pods.len();
         let error = reasons(unplaced);
         tracing::error!(pods = pods.len(), %first, error, "could not schedule pod");
-        let message = format!("Failed to schedule pod, {error}");
-        for pod in pods {
-            notify(context, pod, |facts| failure(facts, message.clone()));
+        for facts in pods.into_iter().filter_map(|pod| facts_of(context, pod)) {
+            context.recorder.publish(context.now(), failure(&facts, &error));
         }
     }
-    for barren in &plan.barren_pools {
-        let pool = context.cluster().pool(&barren.pool).cloned();
-        let Some(pool) = pool else { continue };
-        let notice = Notice {
-            about: about::pool(&pool),
-            tone: Tone::Warning,
-            reason: "NoCompatibleInstanceTypes",
-            message: "NodePool requirements filtered out all compatible available instance types".to_owned(),
-            quiet: POOL_QUIET,
-        };
-        context.recorder.publish(context.now(), notice);
+    for refusal in &plan.barren_pools {
+        let pool = context.cluster().pool(&refusal.pool).cloned();
+        if let Some(pool) = pool {
+            context.recorder.publish(context.now(), barren(&pool, refusal));
+        }
     }
     let ignored = ignored(context);
     context.metrics.pods_unplaced(unschedulable, ignored);
+}
+
+/// Tells pods where they are expected, as far as the pace of such events allows: a batch of a thousand pods is not a
+/// reason for a thousand events.
+fn tell_nominations(context: &Context, plan: &Plan, created: &[CreatedClaim], real: &RealPods<'_>) {
+    let on_claims = created.iter().map(|claim| (PlaceId::Claim(claim.name.clone()), &claim.planned.pods));
+    let on_places = plan.nominations.iter().map(|nomination| (nomination.place.clone(), &nomination.pods));
+    for (place, pods) in on_claims.chain(on_places) {
+        let destination = destination(&context.cluster(), &place);
+        for facts in real.among(pods).filter_map(|pod| facts_of(context, pod)) {
+            if !context.recorder.publish_paced(context.now(), nominated(&facts, &destination)) {
+                return;
+            }
+        }
+    }
+}
+
+/// A place by the names that people look for: the claim's, the node's, or both.
+fn destination(cluster: &Cluster, place: &PlaceId) -> String {
+    let PlaceId::Node(name) = place else { return place.to_string() };
+    let claim = cluster.node(name).and_then(|node| cluster.claim_of(node));
+    let claim = claim.map(|claim| PlaceId::Claim(name_of(claim)));
+    claim.iter().chain([place]).map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn nominated(pod: &PodFacts, destination: &str) -> Notice {
+    Notice {
+        about: about::pod(pod),
+        tone: Tone::Normal,
+        reason: "Nominated",
+        message: format!("Pod should schedule on: {destination}"),
+        quiet: NOMINATED_QUIET,
+    }
+}
+
+/// A pool that can make no node at all.
+fn barren(pool: &NodePool, refusal: &PoolRefusal) -> Notice {
+    let cause = match refusal.refusal {
+        Refusal::TooFewValues { .. } => " due to minValues incompatibility",
+        _ => "",
+    };
+    Notice {
+        about: about::pool(pool),
+        tone: Tone::Warning,
+        reason: "NoCompatibleInstanceTypes",
+        message: format!("NodePool requirements filtered out all compatible available instance types{cause}"),
+        quiet: POOL_QUIET,
+    }
+}
+
+/// The gauge of pods that wait, by the zone they can be in.
+pub(super) fn zones(context: &Context, snapshot: &Snapshot) {
+    let waiting: Vec<&PendingPod> = {
+        let cluster = context.cluster();
+        let waits = |pod: &&PendingPod| {
+            pod.purpose == Purpose::Work && cluster.pod(&pod.key).is_some_and(|facts| facts.node.is_none())
+        };
+        snapshot.pending.iter().filter(waits).collect()
+    };
+    context.metrics.pods_by_zone(&zones::by_zone(snapshot, context.place_config.preferences, waiting));
 }
 
 /// Pods that only have to wait for the next pass: no news, and no reason for an alert.
@@ -127,56 +171,26 @@ pub(super) fn ignored(context: &Context) -> usize {
             continue;
         }
         let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        let message = format!("Failed to schedule pod, {}", texts.join("; "));
-        context.recorder.publish(context.now(), failure(pod, message));
+        context.recorder.publish(context.now(), failure(pod, &texts.join("; ")));
     }
     context.metrics.pods_unplaced(0, faulty.len());
     faulty.len()
 }
 
-fn failure(pod: &PodFacts, message: String) -> Notice {
-    Notice { about: about::pod(pod), tone: Tone::Warning, reason: "FailedScheduling", message, quiet: FAILURE_QUIET }
+fn failure(pod: &PodFacts, error: &str) -> Notice {
+    Notice {
+        about: about::pod(pod),
+        tone: Tone::Warning,
+        reason: "FailedScheduling",
+        message: format!("Failed to schedule pod, {error}"),
+        quiet: FAILURE_QUIET,
+    }
 }
 
-fn notify(context: &Context, pod: &PodKey, notice: impl FnOnce(&PodFacts) -> Notice) {
-    let facts = context.cluster().pod(pod).cloned();
-    if let Some(facts) = facts {
-        context.recorder.publish(context.now(), notice(&facts));
-    }
+fn facts_of(context: &Context, pod: &PodKey) -> Option<Arc<PodFacts>> {
+    context.cluster().pod(pod).cloned()
 }
 
 #[cfg(test)]
-mod tests {
-    use model::{PodClass, PoolName, PoolRefusal, Refusal, Resources, Taint};
-
-    use super::*;
-
-    fn unplaced(refusals: Vec<Refusal>) -> Unplaced {
-        let pool = |refusal| PoolRefusal { pool: PoolName::new("default"), refusal };
-        let class = Arc::new(PodClass::plain(Resources::none()));
-        Unplaced { class, pods: Vec::new(), refusals: refusals.into_iter().map(pool).collect(), places: Vec::new() }
-    }
-
-    /// Nobody is told of pods that only wait for the next pass, unless a pool says otherwise.
-    #[test]
-    fn deferrals_are_no_news() {
-        let tainted = || Refusal::Untolerated { taint: Taint::new("gpu", "", model::Effect::NoSchedule) };
-        let table = [
-            (vec![], false),
-            (vec![Refusal::ReservationsTaken], true),
-            (vec![Refusal::ReservationsFull, Refusal::NotReached], true),
-            (vec![Refusal::ReservationsTaken, tainted()], false),
-        ];
-        for (refusals, deferred) in table {
-            assert_eq!(is_deferred(&unplaced(refusals.clone())), deferred, "{refusals:?}");
-        }
-    }
-
-    /// One reason per pool.
-    #[test]
-    fn reasons_name_every_pool() {
-        assert_eq!(reasons(&unplaced(vec![])), "no dynamic nodepools found");
-        let both = unplaced(vec![Refusal::ReservationsFull, Refusal::NotReached]);
-        assert_eq!(reasons(&both).matches("nodepool \"default\": ").count(), 2);
-    }
-}
+#[path = "report_tests.rs"]
+mod tests;

@@ -86,7 +86,10 @@ impl Solver<'_> {
         let budget = first.price.plus(second.price).plus(self.config.node_overhead);
         let used: Vec<i64> = first.used.iter().zip(&second.used).map(|(first, second)| first + second).collect();
         let view = &self.pools[first.pool];
-        let affordable = view.menu(first.menu).candidates.iter().take_while(|candidate| candidate.price < budget);
+        // What does not hold the first node's pods, being cheaper than it, does not hold both nodes' either.
+        let candidates = &view.menu(first.menu).candidates;
+        let from = candidates.partition_point(|candidate| candidate.price < first.price);
+        let affordable = candidates[from..].iter().take_while(|candidate| candidate.price < budget);
         let fitting = affordable.filter(|candidate| holds(&view.kinds[candidate.kind].room, &used));
         let candidate = *fitting.into_iter().next()?;
         self.steps += 1;

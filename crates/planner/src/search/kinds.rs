@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use model::Stage;
 
-use super::{Kind, Node, Site};
+use super::{Kind, Node, Site, Wishes};
 use crate::bound::Demanded;
 use crate::solver::Solver;
 use crate::stance::Stance;
@@ -25,8 +25,8 @@ pub(super) fn goes_somewhere(solver: &mut Solver<'_>, class: usize, stance: &Sta
         || (0..solver.pools.len()).any(|pool| solver.menu_without_limits(pool, class, stance).is_some())
 }
 
-/// One kind for each class that can go somewhere, in the strictest reading in which it can.
-pub(super) fn kinds(solver: &mut Solver<'_>, demanded: &[Demanded], duals: &[f64]) -> Vec<Kind> {
+/// One kind for each class that can go somewhere.
+pub(super) fn kinds(solver: &mut Solver<'_>, demanded: &[Demanded], duals: &[f64], wishes: Wishes) -> Vec<Kind> {
     let ranks = ranks(solver);
     let mut kinds = Vec::new();
     for class in 0..solver.classes.len() {
@@ -34,7 +34,12 @@ pub(super) fn kinds(solver: &mut Solver<'_>, demanded: &[Demanded], duals: &[f64
         if !solver.classes[class].spec.unplanned_rules.is_empty() {
             continue;
         }
-        let Some(stance) = stances.iter().find(|stance| goes_somewhere(solver, class, stance)) else { continue };
+        let goes = |stance: &&Rc<Stance>| goes_somewhere(solver, class, stance);
+        let stance = match wishes {
+            Wishes::Kept => stances.iter().find(goes),
+            Wishes::GivenUp => stances.iter().rev().find(goes),
+        };
+        let Some(stance) = stance else { continue };
         let spec = &solver.classes[class].spec;
         let demand = &solver.classes[class].demand;
         let row = demanded.iter().position(|row| row.demand == *demand && row.classes.contains(&class));

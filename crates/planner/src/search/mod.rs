@@ -53,6 +53,15 @@ impl Cost {
     }
 }
 
+/// In which reading the search takes every class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wishes {
+    /// In the strictest one in which a pod of it can go somewhere.
+    Kept,
+    /// In the most relaxed one, for the sake of pods that would stay out otherwise.
+    GivenUp,
+}
+
 /// Pods of one class in the reading that the search takes for granted.
 struct Kind {
     class: usize,
@@ -120,9 +129,12 @@ struct Search<'s, 'a> {
 
 /// Looks for an arrangement that is better than what is known, and carries it out on a solver that has placed nothing
 /// yet. Says whether there was one.
-pub(crate) fn improve(solver: &mut Solver<'_>, known: &Cost) -> Outcome {
+pub(crate) fn improve(solver: &mut Solver<'_>, known: &Cost, wishes: Wishes) -> bool {
     let (demanded, duals) = solver.worth_of_classes();
-    let kinds = kinds::kinds(solver, &demanded, &duals);
+    let kinds = kinds::kinds(solver, &demanded, &duals, wishes);
+    // Nobody's wishes are given up to save money.
+    let price = if wishes == Wishes::Kept { known.price } else { Price::ZERO };
+    let known = &Cost { price, ..known.clone() };
     let kinds = in_order(solver, kinds);
     let places = (0..solver.places.len()).map(|place| place_node(solver, place, kinds.len())).collect();
     let useful = useful(solver, &kinds);
@@ -156,12 +168,7 @@ pub(crate) fn improve(solver: &mut Solver<'_>, known: &Cost) -> Outcome {
     if let Some(found) = found {
         realize::realize(solver, &kinds, found);
     }
-    Outcome { improved }
-}
-
-/// What came of a search.
-pub(crate) struct Outcome {
-    pub(crate) improved: bool,
+    improved
 }
 
 impl Search<'_, '_> {

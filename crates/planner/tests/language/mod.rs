@@ -11,6 +11,7 @@
 //! pool    default weight=10 limit.cpu=8 used.cpu=2 require=type:Exists:min=2 taint=gpu=yes:NoSchedule label=team=a
 //! node    n1 pool=default cpu=4 used.cpu=2 daemons.cpu=100m label=zone=a port=80 attach=ebs:2 attached=ebs:vol-1
 //! joining n2 ..                                             (a node that is not usable yet)
+//! going   n3 ..                                             (a node that is on its way out)
 //! claim   c1 .. require=zone:In:a|b                         (a claim without a node)
 //! daemon  logs cpu=100m select=team=a tolerate=gpu port=9100
 //! namespace other team=a                                    (its labels)
@@ -95,6 +96,7 @@ impl Reader {
             "pool" => self.pools.push(machines::pool(name, &words)),
             "node" => self.places.push(Arc::new(places::existing(name, Stage::Ready, &words))),
             "joining" => self.places.push(Arc::new(places::existing(name, Stage::Joining, &words))),
+            "going" => self.places.push(Arc::new(places::existing(name, Stage::Going, &words))),
             "claim" => self.places.push(Arc::new(places::existing(name, Stage::Promised, &words))),
             "daemon" => {
                 let class = Arc::new(pods::pod(name, &words).class);
@@ -123,7 +125,7 @@ impl Reader {
             }
             _ => words.unknown(
                 kind,
-                "a line begins with type, pool, node, joining, claim, daemon, namespace, on, pod, options or show",
+                "a line begins with type, pool, node, joining, going, claim, daemon, namespace, on, pod, options or show",
             ),
         }
     }

@@ -50,6 +50,30 @@ fn limits_hold_for_the_largest_listed_type() {
     );
 }
 
+/// PROV-43. DIFFERS: a claim is not made when it would go past a limit, be it that the limit is not reached yet. Two CPUs
+/// are left here, and every node has four.
+#[test]
+fn a_claim_that_would_go_past_a_limit_is_not_made() {
+    check(
+        "type m.xlarge cpu=4 mem=16Gi a:0.20
+         pool default limit.cpu=10 used.cpu=8
+         pod  web cpu=1",
+        expect![[r#"
+            nowhere: web
+              nodepool "default": all available instance types exceed limits for nodepool, cpu: 4 wanted, 2 there; raise spec.limits or free capacity"#]],
+    );
+    check(
+        "type m.xlarge cpu=4 mem=16Gi a:0.20
+         pool default limit.cpu=8
+         pod  web*3 cpu=4",
+        expect![[r#"
+            default m.xlarge a $0.2: web-0
+            default m.xlarge a $0.2: web-1
+            nowhere: web-2
+              nodepool "default": all available instance types exceed limits for nodepool, cpu: 4 wanted, 0 there; raise spec.limits or free capacity"#]],
+    );
+}
+
 /// PROV-44. DIFFERS: every claim of one plan counts against `limits.nodes`, so that no plan goes past it.
 #[test]
 fn the_limit_on_nodes_holds_within_one_plan() {

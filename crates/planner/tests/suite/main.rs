@@ -1,6 +1,8 @@
 //! What the planner promises, through its public interface only.
 
 #[cfg(test)]
+mod agreed;
+#[cfg(test)]
 mod brute;
 #[cfg(test)]
 mod chance;
@@ -10,6 +12,8 @@ mod checker;
 mod daemons;
 #[cfg(test)]
 mod exhaustive;
+#[cfg(test)]
+mod going;
 #[cfg(test)]
 #[allow(dead_code, reason = "other tests use other parts of the language")]
 #[path = "../language/mod.rs"]

@@ -366,7 +366,7 @@ fn spot_is_used_where_it_is_allowed() {
     );
 }
 
-/// Every reason of every pool, in the order in which pools are tried.
+/// PROV-62: every reason of every pool, in the order in which pools are tried.
 #[test]
 fn refusals_name_the_first_reason_of_each_pool() {
     check(
@@ -385,10 +385,10 @@ fn refusals_name_the_first_reason_of_each_pool() {
         expect![[r#"
             nowhere: huge
               nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
-              nodepool "f-plain": no instance type has enough resources, cpu: 5 wanted, 4 there
-              nodepool "e-zone": no instance type has enough resources, cpu: 5 wanted, 4 there
-              nodepool "d-limited": no instance type has enough resources, cpu: 5 wanted, 4 there
-              nodepool "c-arm": no instance type has an available offering in the allowed zones and capacity types
+              nodepool "f-plain": no instance type has enough resources, cpu: 5 wanted, 4 there, requirements=karpenter.sh/nodepool In [f-plain], resources={"cpu":"5","pods":"1"}
+              nodepool "e-zone": no instance type has enough resources, cpu: 5 wanted, 4 there, requirements=karpenter.sh/nodepool In [e-zone], topology.kubernetes.io/zone In [a], resources={"cpu":"5","pods":"1"}
+              nodepool "d-limited": no instance type has enough resources, cpu: 5 wanted, 4 there, requirements=karpenter.sh/nodepool In [d-limited], resources={"cpu":"5","pods":"1"}
+              nodepool "c-arm": no instance type met all requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64], requirements=karpenter.sh/nodepool In [c-arm], kubernetes.io/arch In [arm64], resources={"cpu":"5","pods":"1"}
             nowhere: limited
               nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
               nodepool "f-plain": incompatible requirements, key karpenter.sh/nodepool, karpenter.sh/nodepool In [d-limited] not in karpenter.sh/nodepool In [f-plain]
@@ -397,10 +397,10 @@ fn refusals_name_the_first_reason_of_each_pool() {
               nodepool "c-arm": incompatible requirements, key karpenter.sh/nodepool, karpenter.sh/nodepool In [d-limited] not in karpenter.sh/nodepool In [c-arm]
             nowhere: arm
               nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
-              nodepool "f-plain": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
-              nodepool "e-zone": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
-              nodepool "d-limited": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]
-              nodepool "c-arm": no instance type has an available offering in the allowed zones and capacity types
+              nodepool "f-plain": no instance type met all requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64], requirements=karpenter.sh/nodepool In [f-plain], kubernetes.io/arch In [arm64], resources={"cpu":"1","pods":"1"}
+              nodepool "e-zone": no instance type met all requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64], requirements=karpenter.sh/nodepool In [e-zone], kubernetes.io/arch In [arm64], topology.kubernetes.io/zone In [a], resources={"cpu":"1","pods":"1"}
+              nodepool "d-limited": no instance type met all requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64], requirements=karpenter.sh/nodepool In [d-limited], kubernetes.io/arch In [arm64], resources={"cpu":"1","pods":"1"}
+              nodepool "c-arm": no instance type met all requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64], requirements=karpenter.sh/nodepool In [c-arm], kubernetes.io/arch In [arm64], resources={"cpu":"1","pods":"1"}
             nowhere: custom
               nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
               nodepool "f-plain": incompatible requirements, label "team" does not have known values
@@ -409,11 +409,11 @@ fn refusals_name_the_first_reason_of_each_pool() {
               nodepool "c-arm": incompatible requirements, label "team" does not have known values
             nowhere: there
               nodepool "g-tainted": did not tolerate taint gpu=yes:NoSchedule; add a toleration to the pod or use another NodePool
-              nodepool "f-plain": no instance type has an available offering in the allowed zones and capacity types; zone In [b] was wanted, for sale are a
+              nodepool "f-plain": no instance type has the required offering, zone In [b] was wanted, for sale are a, requirements=karpenter.sh/nodepool In [f-plain], topology.kubernetes.io/zone In [b], resources={"cpu":"1","pods":"1"}
               nodepool "e-zone": incompatible requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [b] not in topology.kubernetes.io/zone In [a]
-              nodepool "d-limited": no instance type has an available offering in the allowed zones and capacity types; zone In [b] was wanted, for sale are a
-              nodepool "c-arm": no instance type has an available offering in the allowed zones and capacity types
-            barren nodepool "c-arm": no instance type met the scheduling requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64]"#]],
+              nodepool "d-limited": no instance type has the required offering, zone In [b] was wanted, for sale are a, requirements=karpenter.sh/nodepool In [d-limited], topology.kubernetes.io/zone In [b], resources={"cpu":"1","pods":"1"}
+              nodepool "c-arm": no instance type met all requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64], requirements=karpenter.sh/nodepool In [c-arm], kubernetes.io/arch In [arm64], resources={"cpu":"1","pods":"1"}
+            barren nodepool "c-arm": no instance type met all requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64], requirements=karpenter.sh/nodepool In [c-arm], kubernetes.io/arch In [arm64], resources={}"#]],
     );
 }
 
@@ -434,7 +434,54 @@ fn unplanned_rules_are_refused() {
     check("pod web cpu=1 rule=claim", expect!["nowhere: web"]);
 }
 
-/// Without pools there is nobody to refuse, but existing places still serve.
+/// DRA-03: nor does a pod with such a rule have anywhere else to go, so that nobody can take its node away: asked to
+/// move it, the planner finds no place among nodes with room, nor a new node.
+#[test]
+fn pods_with_unplanned_rules_cannot_be_moved() {
+    check(
+        "show places
+         type m.large cpu=2 mem=8Gi a:0.10
+         pool default
+         node n2 cpu=8
+         node n3 cpu=8
+         pod  moving cpu=1 rule=claim
+         pod  other  cpu=1",
+        expect![[r#"
+            node/n2: other
+            nowhere: moving
+              nodepool "default": pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter (a dynamic resource claim)"#]],
+    );
+}
+
+/// PROV-21: a pool whose demands no type meets says so, whether by labels, by what is for sale or by variety; pods go to
+/// places and to other pools.
+#[test]
+fn pools_without_any_type_say_so() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10 !b:0.10
+         pool arm weight=9 require=arch:In:arm64
+         pool sold-out weight=8 require=zone:In:b
+         pool various weight=7 require=type:Exists:min=2
+         pool good
+         node n1 cpu=1
+         pod  web*2 cpu=1",
+        expect![[r#"
+            good m.large a $0.1: web-1
+            node/n1: web-0
+            barren nodepool "arm": no instance type met all requirements, key kubernetes.io/arch, kubernetes.io/arch In [arm64] not in kubernetes.io/arch In [amd64], requirements=karpenter.sh/nodepool In [arm], kubernetes.io/arch In [arm64], resources={}
+            barren nodepool "sold-out": no instance type has the required offering, zone In [b] was wanted, for sale are a, requirements=karpenter.sh/nodepool In [sold-out], topology.kubernetes.io/zone In [b], resources={}
+            barren nodepool "various": minValues requirement is not met for label(s) node.kubernetes.io/instance-type (1 of 2); lower minValues or allow more types"#]],
+    );
+    check(
+        "options min-values=best-effort
+         type m.large cpu=2 mem=8Gi a:0.10
+         pool various require=type:Exists:min=2
+         pod  web cpu=1",
+        expect!["various m.large a $0.1: web"],
+    );
+}
+
+/// PROV-20: without pools there is nobody to refuse, but existing places still serve.
 #[test]
 fn a_cluster_without_pools_uses_what_is_there() {
     check(
@@ -464,4 +511,24 @@ fn types_are_listed_by_price_up_to_the_bound() {
     let plan = place(&scenario.snapshot, &PlaceConfig::default());
     let listed: Vec<&str> = plan.claims[0].types.iter().map(TypeName::as_str).collect();
     assert_eq!((listed.len(), listed.first(), listed.last()), (600, Some(&"t699"), Some(&"t100")));
+}
+
+/// PROV-52. DIFFERS: the search is bounded by counted steps, and not by a minute. Cut short, it says so, has counted no
+/// further, and what it has is a whole plan; the same number of steps gives the same plan again.
+#[test]
+fn the_search_ends_after_counted_steps() {
+    let pods = (1..=40).map(|number| {
+        format!("pod p{number}*{} cpu={}m mem={}Mi", 1 + number % 4, 150 + 37 * number, 300 + 211 * (number * 7 % 40))
+    });
+    let pods = pods.collect::<Vec<_>>().join("\n");
+    let solve = |steps: &str| {
+        let types = "type m.large cpu=2 mem=8Gi a:0.10\ntype m.xlarge cpu=4 mem=16Gi a:0.19\n\
+            type c.2xlarge cpu=8 mem=16Gi a:0.33\ntype r.xlarge cpu=4 mem=32Gi a:0.25";
+        crate::scenario::plan(&Scenario::parse(&format!("{steps}\n{types}\npool default\n{pods}")))
+    };
+    let (free, cut) = (solve(""), solve("options steps=100"));
+    assert!(!free.interrupted && cut.interrupted);
+    assert!(cut.steps < free.steps, "{} {}", free.steps, cut.steps);
+    assert!(cut.unplaced.is_empty() && cut.price() >= free.price());
+    assert_eq!(cut, solve("options steps=100"));
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{PendingPod, Plan, PodClass, PodKey};
-use planner::{PlaceConfig, place};
+use planner::{Interrupt, PlaceConfig, place, place_until};
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, proptest};
 use proptest::sample::select;
@@ -183,6 +183,18 @@ proptest! {
         let config = PlaceConfig { steps_max: 0, types_per_claim_max: 2, ..PlaceConfig::default() };
         let (scenario, plan) = planned(&lines, &config);
         judge(&scenario.snapshot, &plan);
+    }
+
+    /// A plan that somebody interrupts is dearer perhaps, not wrong, and nobody loses a place by it.
+    #[test]
+    fn an_interrupted_plan_obeys_every_rule(lines in cluster(Rules { limits: false, between_pods: true })) {
+        let (scenario, whole) = planned(&lines, &PlaceConfig::default());
+        let interrupt = Interrupt::new();
+        interrupt.raise();
+        let plan = place_until(&scenario.snapshot, &PlaceConfig::default(), &interrupt);
+        judge(&scenario.snapshot, &plan);
+        assert!(plan.interrupted);
+        assert!(lonely_and_unplaced(&scenario, &plan) <= lonely_and_unplaced(&scenario, &whole));
     }
 
     /// Equal clusters give equal plans, in whatever order they are told.

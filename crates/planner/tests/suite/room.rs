@@ -49,7 +49,7 @@ fn volumes_say_where_a_pod_can_be() {
             default m.large b $0.12: web
             default m.large b $0.12: api
             nowhere: far
-              nodepool "default": no instance type met the scheduling requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [c] not in topology.kubernetes.io/zone In [a b]"#]],
+              nodepool "default": no instance type met the scheduling requirements or had a required offering, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [c] not in topology.kubernetes.io/zone In [a b], requirements=karpenter.sh/nodepool In [default], topology.kubernetes.io/zone In [c], resources={"cpu":"1","pods":"1"}"#]],
     );
 }
 
@@ -120,6 +120,84 @@ fn pools_may_ask_for_variety() {
     );
 }
 
+/// PROV-49: a pool's wish for variety is lowered before the next pool is asked, over the values that the pods leave.
+#[test]
+fn variety_is_lowered_before_the_next_pool_is_tried() {
+    let cluster = |options: &str, pod: &str| {
+        format!(
+            "{options}
+             show requirements
+             type m.large cpu=2 mem=8Gi a:0.10 b:0.10
+             type c.large cpu=2 mem=4Gi a:0.09
+             pool heavy weight=10 require=type:Exists:min=3
+             pool light
+             pod  web cpu=1 {pod}"
+        )
+    };
+    check(
+        &cluster("", ""),
+        expect![[r#"
+        light c.large|m.large a|b $0.09: web
+          requirements karpenter.sh/nodepool In [light]
+        barren nodepool "heavy": minValues requirement is not met for label(s) node.kubernetes.io/instance-type (2 of 3); lower minValues or allow more types"#]],
+    );
+    check(
+        &cluster("options min-values=best-effort", ""),
+        expect![[r#"
+        heavy c.large|m.large a|b $0.09: web
+          requirements karpenter.sh/nodepool In [heavy], node.kubernetes.io/instance-type Exists minValues 2 (minValues relaxed)"#]],
+    );
+    check(
+        &cluster("options min-values=best-effort", "select=zone=b"),
+        expect![[r#"
+        heavy m.large b $0.1: web
+          requirements karpenter.sh/nodepool In [heavy], node.kubernetes.io/instance-type Exists minValues 1, topology.kubernetes.io/zone In [b] (minValues relaxed)"#]],
+    );
+}
+
+/// PROV-50: what is left of the list of types after it was cut still has to be various enough; here a claim lists at
+/// most two types, the cheapest two are of one family, and the pool wants two families.
+#[test]
+fn variety_is_looked_at_again_after_the_list_is_cut() {
+    let cluster = |options: &str| {
+        format!(
+            "options types=2 {options}
+             type m.large  cpu=2 mem=8Gi label=family=m a:0.10
+             type m.xlarge cpu=4 mem=8Gi label=family=m a:0.11
+             type c.large  cpu=2 mem=8Gi label=family=c a:0.20
+             pool default require=family:Exists:min=2
+             pod  web cpu=1"
+        )
+    };
+    check(
+        &cluster(""),
+        expect![[r#"
+        nowhere: web
+          nodepool "default": minValues requirement is not met for label(s) family (1 of 2); lower minValues or allow more types"#]],
+    );
+    check(&cluster("min-values=best-effort"), expect!["default m.large|m.xlarge a $0.1: web"]);
+}
+
+/// VOL-12: a volume that is tied to a host, and not because it lies on its disk, is reached from there only.
+#[test]
+fn volumes_of_one_host_are_reached_from_there() {
+    check(
+        "show places
+         type m.large cpu=2 mem=8Gi a:0.10
+         pool default
+         node n1 cpu=1
+         node n2 cpu=4
+         pod  web  cpu=1 volume=host:n1
+         pod  late cpu=1 volume=host:n1",
+        expect![[r#"
+            node/n1: late
+            nowhere: web
+              nodepool "default": a volume of the pod cannot be reached, label "kubernetes.io/hostname" does not have known values; allow its zone or move the volume
+              1 ready node(s) of no pool: too little room, cpu: 1 wanted, 0 there
+              1 ready node(s) of no pool: incompatible requirements, key kubernetes.io/hostname, kubernetes.io/hostname In [n1] not in kubernetes.io/hostname In [n2]"#]],
+    );
+}
+
 /// RSV-01, RSV-02, RSV-03: what is paid for already comes first; who finds none left waits for the next round.
 #[test]
 fn reservations_come_first_and_run_out() {
@@ -187,5 +265,27 @@ fn headroom_is_planned_like_pods() {
          pod  web cpu=1
          pod  spare cpu=1 headroom priority=-2147483648",
         expect!["default m.large a $0.1: web spare"],
+    );
+}
+
+/// BUF-11: a pod takes the room that was kept free, and the room is made anew.
+#[test]
+fn pods_take_the_room_that_was_kept_free() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool default
+         node n1 cpu=2
+         pod  spare cpu=2 headroom priority=-2147483648",
+        expect!["node/n1: spare"],
+    );
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool default
+         node n1 cpu=2
+         pod  web   cpu=1
+         pod  spare cpu=2 headroom priority=-2147483648",
+        expect![[r#"
+            default m.large a $0.1: spare
+            node/n1: web"#]],
     );
 }

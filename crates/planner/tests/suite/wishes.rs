@@ -89,7 +89,7 @@ fn ignored_wishes_mean_nothing() {
          pool soft weight=10 taint=soft=yes:PreferNoSchedule
          pool plain
          pod  web*2 cpu=100m prefer=90:zone:In:b spread=zone/1? away=10:host",
-        expect!["soft m.large a|b $0.1: web-0 web-1"],
+        expect!["plain m.large a|b $0.1: web-0 web-1"],
     );
 }
 
@@ -133,13 +133,13 @@ fn sizes_that_nobody_sells_are_told() {
          pod  far cpu=1 select=zone=b",
         expect![[r#"
             nowhere: typo
-              nodepool "default": no instance type has enough resources, cpu: 2M wanted, 2 there (CPU request >= 1 Million, m vs M typo?)
+              nodepool "default": no instance type has enough resources, cpu: 2M wanted, 2 there, requirements=karpenter.sh/nodepool In [default], resources={"cpu":"2M","pods":"1"} (CPU request >= 1 Million, m vs M typo?)
             nowhere: large
-              nodepool "default": no instance type has enough resources, cpu: 3 wanted, 2 there
+              nodepool "default": no instance type has enough resources, cpu: 3 wanted, 2 there, requirements=karpenter.sh/nodepool In [default], resources={"cpu":"3","pods":"1"}
             nowhere: gpu
-              nodepool "default": no instance type has enough resources, nvidia.com/gpu: 1 wanted, 0 there
+              nodepool "default": no instance type has enough resources, nvidia.com/gpu: 1 wanted, 0 there, requirements=karpenter.sh/nodepool In [default], resources={"cpu":"1","nvidia.com/gpu":"1","pods":"1"}
             nowhere: far
-              nodepool "default": no instance type met the scheduling requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [b] not in topology.kubernetes.io/zone In [a]"#]],
+              nodepool "default": no instance type met the scheduling requirements or had a required offering, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [b] not in topology.kubernetes.io/zone In [a], requirements=karpenter.sh/nodepool In [default], topology.kubernetes.io/zone In [b], resources={"cpu":"1","pods":"1"}"#]],
     );
 }
 
@@ -173,9 +173,9 @@ fn ignored_reservations_are_offerings() {
     );
 }
 
-/// BUF-15, BUF-16: room that is kept free obeys limits and selectors like pods do.
+/// BUF-15, BUF-16: room that is kept free obeys limits, selectors, affinity and anti-affinity like pods do.
 #[test]
-fn headroom_obeys_limits_and_selectors() {
+fn headroom_obeys_limits_and_rules() {
     check(
         "type m.large cpu=2 mem=8Gi a:0.10 b:0.10
          pool default limit.nodes=2
@@ -186,5 +186,23 @@ fn headroom_obeys_limits_and_selectors() {
             default m.large b $0.1: spare-0
             nowhere: spare-1 spare-2
               nodepool "default": all available instance types exceed limits for nodepool, nodes: 1 wanted, 0 there; raise spec.limits or free capacity"#]],
+    );
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool default
+         node n1 cpu=4
+         on   n1: loud app=loud
+         pod  spare*2 cpu=100m headroom priority=-2147483648 away=host
+         pod  calm    cpu=100m headroom priority=-2147483648 away=host:app=loud",
+        expect![[r#"
+            default m.large a $0.1: calm spare-1
+            node/n1: spare-0"#]],
+    );
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10 b:0.10
+         pool default
+         node n1 cpu=4 label=zone=b
+         pod  spare cpu=100m headroom priority=-2147483648 affinity=zone:In:a",
+        expect!["default m.large a $0.1: spare"],
     );
 }

@@ -17,7 +17,8 @@ use crate::Labels;
 impl<'a> Auditor<'a> {
     pub(super) fn places(&self, plan: &Plan) -> Vec<Violation> {
         let judge = |nomination: &Nomination| {
-            let place = self.snapshot.places.iter().find(|place| place.id == nomination.place);
+            let mut open = self.snapshot.places.iter().filter(|place| place.stage != Stage::Going);
+            let place = open.find(|place| place.id == nomination.place);
             place.map_or_else(
                 || vec![Violation::UnknownPlace { place: nomination.place.clone() }],
                 |place| self.place(place, &nomination.pods),

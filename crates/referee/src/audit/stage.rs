@@ -166,6 +166,7 @@ impl<'a> Scene<'a> {
         let mut node = NodeFacts::new(name);
         node.labels = labels;
         node.taints.clone_from(&place.taints);
+        node.unschedulable = place.stage == Stage::Going;
         node.allocatable = with_seats(place.allocatable.minus(&place.used), running + 1);
         node.attach_limits = place.attach_limits.clone();
         self.situation.put_node(node);

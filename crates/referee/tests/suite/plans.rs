@@ -87,7 +87,7 @@ fn unplaced(snapshot: &Snapshot, pods: Vec<PodKey>, reasons: bool) -> Unplaced {
     let shortfall = Shortfall { resource: ResourceName::cpu(), wanted: 1, available: 0 };
     let refuse = |pool: &Arc<Pool>| PoolRefusal {
         pool: pool.name.clone(),
-        refusal: Refusal::NoTypeLargeEnough { shortfall: shortfall.clone() },
+        refusal: Refusal::LimitReached { shortfall: shortfall.clone() },
     };
     let refusals = if reasons { snapshot.pools.iter().map(refuse).collect() } else { Vec::new() };
     let class = snapshot.pending.iter().find(|pod| pods.contains(&pod.key)).unwrap().class.clone();

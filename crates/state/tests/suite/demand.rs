@@ -30,6 +30,40 @@ fn waiting_pods_are_grouped_by_class() {
     );
 }
 
+/// REQ-11: a value that stands for another is taken for it, whoever writes it: pods, pools, claims, volumes, classes of
+/// volumes, nodes and overlays.
+#[test]
+fn values_that_stand_for_others_are_understood() {
+    check(
+        "overlays
+         type m cpu=4 offer=a:0.10
+         pool default require=zone:In:az-1
+         overlay o require=zone:In:az-1 price=0.05
+         claim c1 pool=default require=zone:In:az-1
+         node n1 label=zone=az-1
+         storageclass fast driver=ebs zone=az-1
+         pv v1 zone=az-1
+         pvc bound volume=v1 bound
+         pvc new class=fast
+         pod picky select=zone=az-1
+         pod bound volume=bound
+         pod new volume=new
+         ? pools
+         ? types
+         ? places
+         ? pending",
+        expect![[r#"
+            default weight 0 requires(karpenter.kwok.sh/kwoknodeclass In [default], karpenter.sh/nodepool In [default], topology.kubernetes.io/zone In [a]) uses(cpu=4 nodes=1) types(m)
+            default m has(cpu=4) a:0.05
+            nodeclaim/c1 Promised of default labels(topology.kubernetes.io/zone In [a])
+            node/n1 Ready labels(topology.kubernetes.io/zone In [a])
+            bound: asks(pods=1) volumes(topology.kubernetes.io/zone In [a])
+            new: asks(pods=1) volumes(topology.kubernetes.io/zone In [a]) attaches(ebs shop/new)
+            picky: asks(pods=1) labels(topology.kubernetes.io/zone In [a])
+        "#]],
+    );
+}
+
 /// PROV-09, PROV-10, PROV-11, PROV-12: pods of a node that is going need another, if they can move now.
 #[test]
 fn pods_on_nodes_that_are_going_are_demand() {

@@ -13,6 +13,8 @@ mod demand;
 #[cfg(test)]
 mod objects;
 #[cfg(test)]
+mod overlays;
+#[cfg(test)]
 mod places;
 #[cfg(test)]
 mod pools;

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use api::lower::{
     BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts, NodeClassFacts,
-    NodeClassReadiness, NodeFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
+    NodeClassReadiness, NodeFacts, OverlayFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
 };
 use jiff::Timestamp;
-use model::{AttachLimits, InstanceType, PoolName, Requirement, Requirements, Resources, TypeName, Vocabulary, labels};
+use model::{
+    AttachLimits, InstanceType, Offering, PoolName, Price, Requirement, Requirements, Resources, TypeName, Vocabulary,
+    labels,
+};
 use serde_json::{Map, Value, json};
 use state::{Key, Object};
 
@@ -76,11 +79,17 @@ impl<'a> Words<'a> {
     }
 }
 
+/// Somebody calls zone a `az-1`.
+pub(crate) fn vocabulary() -> Vocabulary {
+    Vocabulary::core().with_value(labels::ZONE, "az-1", "a")
+}
+
 const RESOURCES: [(&str, &str); 3] = [("cpu", "cpu"), ("mem", "memory"), ("gpu", "nvidia.com/gpu")];
 
 fn full_key(short: &str) -> &str {
     match short {
         "zone" => labels::ZONE,
+        "pool" => labels::NODE_POOL,
         "type" => labels::INSTANCE_TYPE,
         "registered" => labels::REGISTERED,
         "initialized" => labels::INITIALIZED,
@@ -112,7 +121,7 @@ pub(crate) fn object(kind: &str, name: &str, words: &Words<'_>, uid: &str, versi
             let set = json!({"metadata": {"namespace": "shop", "name": name},
                 "spec": {"selector": {}, "template": template}});
             let set = serde_json::from_value(set).unwrap();
-            Object::Daemon(Arc::new(DaemonFacts::lower(&set, &Vocabulary::core()).unwrap()))
+            Object::Daemon(Arc::new(DaemonFacts::lower(&set, &vocabulary()).unwrap()))
         }
         "budget" => Object::Budget(Arc::new(budget(name, words))),
         "pvc" => Object::VolumeClaim(Arc::new(volume_claim(base, words))),
@@ -124,6 +133,7 @@ pub(crate) fn object(kind: &str, name: &str, words: &Words<'_>, uid: &str, versi
             let namespace = json!({"metadata": with(base, json!({"labels": words.labels("label")}))});
             Object::Namespace(NamespaceFacts::lower(&serde_json::from_value(namespace).unwrap()).unwrap())
         }
+        "overlay" => Object::Overlay(Arc::new(overlay(base, words))),
         _ if grouping_kind(kind).is_some() => Object::Grouping(Arc::new(grouping(kind, base, words))),
         _ => panic!("unknown kind in `{}`", words.line),
     }
@@ -144,6 +154,7 @@ pub(crate) fn key(kind: &str, name: &str) -> Key {
         "storageclass" => Key::StorageClass(name.into()),
         "csinode" => Key::CsiNode(model::NodeName::new(name)),
         "namespace" => Key::Namespace(name.into()),
+        "overlay" => Key::Overlay(name.into()),
         _ if grouping_kind(kind).is_some() => Key::Grouping(grouping_kind(kind).unwrap(), "shop".into(), name.into()),
         _ => panic!("unknown kind `{kind}`"),
     }
@@ -151,17 +162,41 @@ pub(crate) fn key(kind: &str, name: &str) -> Key {
 
 /// A type that is sold to every pool.
 pub(crate) fn instance_type(name: &str, words: &Words<'_>) -> Arc<InstanceType> {
-    words.expect(&["cpu", "mem", "gpu", "attach"]);
+    words.expect(&["cpu", "mem", "gpu", "attach", "offer"]);
     let capacity: std::collections::BTreeMap<String, _> = serde_json::from_value(words.amounts("").into()).unwrap();
-    let requirements = Requirements::none().with(labels::INSTANCE_TYPE, Requirement::is(name));
+    let offerings: Vec<Offering> = words.all("offer").into_iter().map(offering).collect();
+    let zones = offerings.iter().filter_map(|offering| offering.zone().cloned());
+    let mut requirements = Requirements::none().with(labels::INSTANCE_TYPE, Requirement::is(name));
+    if !offerings.is_empty() {
+        requirements.add(labels::ZONE, Requirement::any_of(zones));
+    }
     let capacity = api::lower::resources(&capacity);
     let limit = |text: &str| {
         let (driver, count) = text.split_once(':').unwrap();
         (model::Text::from(driver), count.parse().unwrap())
     };
     let limits: AttachLimits = words.all("attach").into_iter().map(limit).collect();
-    InstanceType::new(TypeName::new(name), requirements, capacity, Resources::none(), Vec::new())
+    InstanceType::new(TypeName::new(name), requirements, capacity, Resources::none(), offerings)
         .with_attach_limits(limits)
+}
+
+/// `zone:price`
+fn offering(text: &str) -> Offering {
+    let (zone, price) = text.split_once(':').unwrap();
+    let requirements = Requirements::none().with(labels::ZONE, Requirement::is(zone));
+    let price = Price::from_dollars(price.parse().unwrap());
+    Offering { requirements, price, available: true, reservation_capacity: None }
+}
+
+fn overlay(base: Value, words: &Words<'_>) -> OverlayFacts {
+    words.expect(&["weight", "require", "price", "adjust", "cpu", "gpu"]);
+    let overlay = json!({
+        "apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": base,
+        "spec": {"requirements": words.requirements(), "price": words.get("price"),
+            "priceAdjustment": words.get("adjust"), "capacity": words.amounts(""),
+            "weight": words.get("weight").map(|weight| weight.parse::<i32>().unwrap())},
+    });
+    OverlayFacts::lower(&serde_json::from_value(overlay).unwrap(), &vocabulary()).unwrap()
 }
 
 fn grouping_kind(kind: &str) -> Option<GroupingKind> {
@@ -305,7 +340,7 @@ fn pod(base: Value, words: &Words<'_>) -> PodFacts {
             "topologySpreadConstraints": spread(words)},
         "status": {"phase": phase, "conditions": conditions, "startTime": "1970-01-01T00:00:00Z"},
     });
-    PodFacts::lower(&serde_json::from_value(pod).unwrap(), &Vocabulary::core()).unwrap()
+    PodFacts::lower(&serde_json::from_value(pod).unwrap(), &vocabulary()).unwrap()
 }
 
 fn node(base: Value, words: &Words<'_>) -> NodeFacts {

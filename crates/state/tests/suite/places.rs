@@ -22,6 +22,7 @@ fn foreign_nodes_are_places_and_never_ours() {
             foreign other
             foreign posing
             node/bare Ready has(cpu=4)
+            node/going Going has(cpu=4)
             node/other Ready labels(team In [web]) has(cpu=4)
             node/posing Ready labels(karpenter.sh/initialized In [true], karpenter.sh/nodepool In [default])
         "#]],
@@ -117,9 +118,10 @@ fn zeros_of_young_nodes_are_filled_from_the_claim() {
     );
 }
 
-/// Machines that are going take no pods, whoever asked for it.
+/// Machines that are going take no pods, whoever asked for it. Their nodes are seen until they are gone, because pods that
+/// stay there still count.
 #[test]
-fn machines_that_are_going_are_no_places() {
+fn machines_that_are_going_take_nobody() {
     check(
         "claim promised request.cpu=1 going
          claim launched provider=i-1 cpu=1 going
@@ -130,7 +132,8 @@ fn machines_that_are_going_are_no_places() {
          ? places
          ? tracked",
         expect![[r#"
-            nothing
+            node/n2 Going has(cpu=1)
+            node/n3 Going has(cpu=1)
             joined joined n2
             claimed launched
             joined orphaned n3

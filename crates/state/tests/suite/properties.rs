@@ -70,11 +70,20 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
             line.map(|line| line.replace("csinode csinode", "csinode node")),
         )
     });
+    let overlay = change(
+        "overlay",
+        3,
+        &[
+            &["", "weight=5"],
+            &["require=zone:In:a", "require=pool:In:pool0", "require=team:In:web", "require=type:In:m gpu=2"],
+            &["price=0.5", "adjust=+10%", ""],
+        ],
+    );
     let space = change("namespace", 2, &[&["", "label=team=web"]]);
     let service = change("service", 2, &[&["select=app=web", "none"]]);
     let replicas = change("replicaset", 1, &[&["select=app=web", "select=hash=1"]]);
     let workloads = prop_oneof![4 => pod, 1 => daemon, 1 => budget, 1 => space, 1 => service, 1 => replicas];
-    let machines = prop_oneof![3 => node, 3 => claim, 1 => pool, 1 => class];
+    let machines = prop_oneof![3 => node, 3 => claim, 1 => pool, 1 => class, 1 => overlay];
     let storage = prop_oneof![claims, volume, storage, limits];
     vec(prop_oneof![6 => workloads, 6 => machines, 2 => storage], 0..60)
 }
@@ -84,6 +93,7 @@ fn answers(script: &mut Script) -> String {
     let mut text = format!("{:#?}\n", script.snapshot());
     script.answers.clear();
     script.step("? tracked");
+    script.step("? overlays");
     text.push_str(&script.answers);
     for pool in ["pool0", "pool1"].map(PoolName::new) {
         text += &format!("{} {}\n", script.cluster.claimed_capacity(&pool), script.cluster.running_capacity(&pool));
@@ -97,7 +107,8 @@ fn answers(script: &mut Script) -> String {
 
 fn started() -> Script {
     let defaults = "{podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}";
-    Script::run(&format!("defaults {defaults}\ntype m cpu=4 mem=8Gi attach=ebs:3\ntype g cpu=2 gpu=1"))
+    let types = "type m cpu=4 mem=8Gi attach=ebs:3 offer=a:1 offer=b:1\ntype g cpu=2 gpu=1 offer=a:2";
+    Script::run(&format!("defaults {defaults}\noverlays\n{types}"))
 }
 
 fn apply(script: &mut Script, change: &Change) {

@@ -1,7 +1,9 @@
 //! A script: changes go in line by line, questions come in between.
 //!
 //! ```text
-//! type    m cpu=4 mem=8Gi                                    (sold to every pool)
+//! type    m cpu=4 mem=8Gi offer=a:0.10 attach=ebs:3          (sold to every pool)
+//! overlays                                                   (from here on they are in use)
+//! overlay cheap weight=5 require=zone:In:a price=0.05 adjust=-10% gpu=1
 //! pool    default label=team=web require=zone:In:a limit.cpu=8 weight=5 replicas=2 unready going kind=Other
 //! class   default
 //! claim   c1 pool=default request.cpu=2 require=type:In:m    (promised)
@@ -23,10 +25,10 @@
 //! nominate node/n1 20                                        (until second 20)
 //! at      15                                                 (the clock)
 //! ? wakes | places | pending | bound | faults | daemons | pools | tracked | capacity default | nominated c1 n1
-//! ? complete
+//! ? complete | types | overlays
 //! ```
 //!
-//! Short keys stand for long labels: `zone`, `type`, `registered`, `initialized`, `hostname`; and for the taints
+//! Short keys stand for long labels: `zone`, `pool`, `type`, `registered`, `initialized`, `hostname`; and for the taints
 //! `not-ready` and `readiness`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,11 +41,11 @@ use expect_test::Expect;
 use jiff::Timestamp;
 use model::{
     ClaimName, InstanceType, NodeName, PendingPod, Place, PlaceId, PodClass, PodVolumes, PoolName, Resources, Snapshot,
-    SpreadConstraint, Vocabulary,
+    SpreadConstraint,
 };
-use state::{Cluster, Key, Kind, ManagedKind, Tracked, Wake};
+use state::{Cluster, Key, Kind, ManagedKind, OverlayVerdict, Tracked, Wake};
 
-use crate::objects::{Words, instance_type, key, object};
+use crate::objects::{Words, instance_type, key, object, vocabulary};
 
 /// Compares the answers to a script's questions with what is expected.
 #[track_caller]
@@ -99,6 +101,7 @@ impl Script {
                 let defaults = DefaultSpread::parse(line.strip_prefix("defaults").unwrap()).unwrap();
                 self.cluster = empty().with_default_spread(defaults);
             }
+            ["overlays"] => self.cluster = std::mem::replace(&mut self.cluster, empty()).with_overlays(),
             ["gone", kind, name] => self.wakes = self.remove(&key(kind, name)),
             ["listed", kind, ..] => self.list(kind, &words[2..]),
             ["late", version, ..] => self.apply(line, &words[2..], version.parse().unwrap(), 0),
@@ -175,6 +178,15 @@ impl Script {
                 let found = self.cluster.is_nominated(&ClaimName::new(*claim), &NodeName::new(*node), self.now);
                 vec![found.to_string()]
             }
+            ["types"] => {
+                self.snapshot().pools.iter().flat_map(|pool| pool.types.iter().map(|kind| sold(pool, kind))).collect()
+            }
+            ["overlays"] => {
+                let verdict = |(name, verdict): (&model::Text, OverlayVerdict)| {
+                    format!("{name}: {}{}", verdict.reason().unwrap_or("applied"), named("says", verdict.message()))
+                };
+                self.cluster.overlay_verdicts().map(verdict).collect()
+            }
             ["complete"] => vec![self.cluster.is_complete().to_string()],
             _ => panic!("unknown question {question:?}"),
         };
@@ -187,7 +199,7 @@ impl Script {
 fn empty() -> Cluster {
     let managed = ManagedKind { group: "karpenter.kwok.sh".to_owned(), kind: "KWOKNodeClass".to_owned() };
     let (drivers, topology_keys) = (BTreeSet::from(["odd".into()]), BTreeSet::from(["rack".into()]));
-    Cluster::new(Arc::new(Vocabulary::core()), managed)
+    Cluster::new(Arc::new(vocabulary()), managed)
         .with_unsupported_volumes(UnsupportedVolumes { drivers, topology_keys })
 }
 
@@ -307,6 +319,14 @@ fn pool(pool: &model::Pool) -> String {
     .concat()
 }
 
+fn sold(pool: &model::Pool, kind: &InstanceType) -> String {
+    let offering = |offering: &model::Offering| {
+        format!(" {}:{}", offering.zone().map_or("", |zone| zone), offering.price.dollars())
+    };
+    let offerings: String = kind.offerings.iter().map(offering).collect();
+    format!("{} {} has({}){offerings}", pool.name, kind.name, kind.allocatable)
+}
+
 fn tracked(tracked: &Tracked) -> String {
     let name = |claim: &api::NodeClaim| claim.metadata.name.clone().unwrap_or_default();
     match tracked {
@@ -321,7 +341,7 @@ fn above_zero(amounts: &Resources) -> Resources {
 }
 
 /// Every kind by the word that scripts use.
-pub(crate) const KINDS: [(&str, Kind); 16] = [
+pub(crate) const KINDS: [(&str, Kind); 17] = [
     ("pod", Kind::Pod),
     ("node", Kind::Node),
     ("claim", Kind::Claim),
@@ -334,6 +354,7 @@ pub(crate) const KINDS: [(&str, Kind); 16] = [
     ("storageclass", Kind::StorageClass),
     ("csinode", Kind::CsiNode),
     ("namespace", Kind::Namespace),
+    ("overlay", Kind::Overlay),
     ("service", Kind::Grouping(GroupingKind::Service)),
     ("replicationcontroller", Kind::Grouping(GroupingKind::ReplicationController)),
     ("replicaset", Kind::Grouping(GroupingKind::ReplicaSet)),

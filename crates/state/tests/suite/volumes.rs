@@ -109,7 +109,7 @@ fn volumes_are_reached_together() {
     );
 }
 
-/// VOL-11: a disk of a node stays behind; any other volume that names a node holds its pod there.
+/// VOL-11, VOL-12: a disk of a node stays behind; any other volume that names a node holds its pod there.
 #[test]
 fn only_local_volumes_are_left_behind() {
     check(

@@ -3,6 +3,7 @@
 
 mod found;
 mod idle;
+mod overlays;
 mod planted;
 mod repeat;
 mod seeds;

@@ -88,3 +88,11 @@ pub(crate) fn best(snapshot: &Snapshot, overhead: Price, than: Option<&Cost>) ->
     let problem = Problem::new(snapshot, overhead);
     search::Search::new(&problem, than.cloned()).run()
 }
+
+/// Looks for a legal plan that places more pods than a given cost says, from whatever pools: a pool's weight is no reason
+/// to leave a pod out.
+#[allow(dead_code, reason = "other tests use other parts of it")]
+pub(crate) fn more_placed(snapshot: &Snapshot, than: &Cost) -> Outcome {
+    let problem = Problem::new(snapshot, Price::ZERO);
+    search::Search::new(&problem, Some(than.clone())).with_any_pool().run()
+}

@@ -49,6 +49,8 @@ pub(super) struct Search<'a> {
     answers: BTreeMap<Asked, bool>,
     /// Pools that are the first for some kind; from others no node is bought.
     useful: Vec<bool>,
+    /// Whether every pod may be given a node of any pool.
+    any_pool: bool,
     /// Per kind and resource, the least that a pod costs: its share of the node on which it is cheapest.
     shares: Vec<Vec<f64>>,
     /// Per resource, the most that a unit of it can be worth.
@@ -75,9 +77,18 @@ impl<'a> Search<'a> {
             unplaced: BTreeMap::new(),
             answers: BTreeMap::new(),
             useful: (0..problem.pools.len()).map(|pool| is_useful(problem, pool)).collect(),
+            any_pool: false,
             worth: worth.collect(),
             shares,
         }
+    }
+
+    /// The same search without regard to the weights of pools.
+    #[allow(dead_code, reason = "other tests use other parts of it")]
+    pub(super) fn with_any_pool(mut self) -> Self {
+        self.useful.fill(true);
+        self.any_pool = true;
+        self
     }
 
     pub(super) fn run(mut self) -> Outcome {
@@ -330,15 +341,16 @@ impl<'a> Search<'a> {
     /// Whether every pod with a new node has it from the first pool that could make one for it, or uses room that was
     /// there anyway.
     fn respects_pools(&self, chosen: &[usize]) -> bool {
-        self.bins.iter().zip(chosen).all(|(bin, index)| {
-            let pool = self.problem.groups[bin.group].pool;
-            let kinds = || (0..bin.counts.len()).filter(|kind| bin.counts[*kind] > 0);
-            let (natives, guests): (Vec<usize>, Vec<usize>) =
-                kinds().partition(|kind| self.is_native(*kind, pool, chosen));
-            guests.is_empty()
-                || (!natives.is_empty()
-                    && self.price_without_guests(bin, &natives) == self.problem.candidates[*index].price)
-        })
+        self.any_pool
+            || self.bins.iter().zip(chosen).all(|(bin, index)| {
+                let pool = self.problem.groups[bin.group].pool;
+                let kinds = || (0..bin.counts.len()).filter(|kind| bin.counts[*kind] > 0);
+                let (natives, guests): (Vec<usize>, Vec<usize>) =
+                    kinds().partition(|kind| self.is_native(*kind, pool, chosen));
+                guests.is_empty()
+                    || (!natives.is_empty()
+                        && self.price_without_guests(bin, &natives) == self.problem.candidates[*index].price)
+            })
     }
 
     fn is_native(&self, kind: usize, pool: usize, chosen: &[usize]) -> bool {
