@@ -94,6 +94,9 @@ impl Solver<'_> {
             if view.room_for(class) > 0 {
                 let copies = view.takes(class, stance, &self.snapshot.vocabulary);
                 let copies = usize::try_from(copies).unwrap_or(0).min(leftover.pods.len());
+                if copies == 0 {
+                    continue;
+                }
                 self.free_sequence.extend(leftover.pods[..copies].iter().map(|pod| (leftover.class, *pod)));
                 view.take(class, stance, leftover.pods.drain(..copies));
             }

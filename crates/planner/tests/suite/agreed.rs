@@ -51,3 +51,16 @@ fn every_pod_has_one_turn() {
             pool1 t1 c $0.1073: app0-1"#]],
     );
 }
+
+/// A place that does not take a pod in one reading is as it was for the next.
+#[test]
+fn a_reading_that_fails_leaves_nothing_behind() {
+    check(
+        "claim claim0 cpu=2 mem=4Gi
+         pod   web*15 cpu=100m prefer=20:team:In:y prefer=5:zone:NotIn:a
+         pod   door cpu=100m prefer=20:team:In:y prefer=5:zone:NotIn:a port=80",
+        expect![[
+            "nodeclaim/claim0: web-0 web-1 web-10 web-11 web-12 web-13 web-14 web-2 web-3 web-4 web-5 web-6 web-7 web-8 web-9 door"
+        ]],
+    );
+}
