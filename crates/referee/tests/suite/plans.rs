@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use model::{
     ClaimName, InstanceType, NodeName, Nomination, PlaceId, Plan, PlannedClaim, PodKey, Pool, PoolRefusal, Price,
-    Refusal, Requirement, Requirements, ResourceName, Resources, Shortfall, Snapshot, TypeName, Unplaced, labels,
+    Refusal, Requirement, Requirements, ResourceName, Resources, Shortfall, Snapshot, TypeFit, TypeGap, TypeName,
+    TypeSearch, Unplaced, labels,
 };
 
 /// Reads a plan for a snapshot.
@@ -85,9 +86,11 @@ fn claim(snapshot: &Snapshot, pool: &str, types: &str, words: &[&str], pods: Vec
 /// With a reason of every pool, whether it is true or not.
 fn unplaced(snapshot: &Snapshot, pods: Vec<PodKey>, reasons: bool) -> Unplaced {
     let shortfall = Shortfall { resource: ResourceName::cpu(), wanted: 1, available: 0 };
+    let gap = TypeGap::of([TypeFit { labels: true, size: false, sale: true }]);
+    let search = Box::new(TypeSearch::new(gap, Requirements::none(), Resources::none()));
     let refuse = |pool: &Arc<Pool>| PoolRefusal {
         pool: pool.name.clone(),
-        refusal: Refusal::LimitReached { shortfall: shortfall.clone() },
+        refusal: Refusal::NoTypeLargeEnough { search: search.clone(), shortfall: shortfall.clone() },
     };
     let refusals = if reasons { snapshot.pools.iter().map(refuse).collect() } else { Vec::new() };
     let class = snapshot.pending.iter().find(|pod| pods.contains(&pod.key)).unwrap().class.clone();
