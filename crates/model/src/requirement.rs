@@ -171,6 +171,10 @@ impl Requirement {
     }
 
     fn lists(&self, value: &str) -> bool {
+        // Values of one label mostly differ in length already, which is cheaper to see than which one comes first.
+        if self.values.len() <= FEW_VALUES {
+            return self.values.iter().any(|known| **known == *value);
+        }
         self.values.binary_search_by(|known| (**known).cmp(value)).is_ok()
     }
 
@@ -271,6 +275,9 @@ fn is_exhausted<'a>(lower: Option<i64>, upper: Option<i64>, excluded: impl Itera
         excluded.filter_map(number).filter(|number| (lower..=upper).contains(number)).collect();
     i128::from(upper) - i128::from(lower) < numbers.len() as i128
 }
+
+/// So many values are looked through one by one.
+const FEW_VALUES: usize = 8;
 
 /// At most this many values are printed.
 const SHOWN_VALUES: usize = 5;

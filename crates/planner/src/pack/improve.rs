@@ -1,8 +1,8 @@
 //! Second thoughts: nodes that waste most are merged, or dissolved into the room that others have.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
-use crate::amounts::holds;
 use crate::bins::{Bin, cheapest_holding};
 use crate::solver::Solver;
 
@@ -14,6 +14,34 @@ const LOOKS_MIN: u64 = 4_000;
 
 /// This many of the emptiest nodes are looked at again; pairs of them are some thousand.
 const EMPTIEST: usize = 48;
+
+/// Which nodes were compared already, so that no pair is looked at twice unless one of the two changed.
+struct Compared {
+    /// By position of the node; a new number for each change.
+    marks: Vec<u32>,
+    next: u32,
+    pairs: BTreeSet<(u32, u32)>,
+}
+
+impl Compared {
+    fn new(nodes: usize) -> Self {
+        let next = u32::try_from(nodes).unwrap_or(u32::MAX);
+        Self { marks: (0..next).collect(), next, pairs: BTreeSet::new() }
+    }
+
+    fn is_news(&mut self, first: usize, second: usize) -> bool {
+        self.pairs.insert((self.marks[first], self.marks[second]))
+    }
+
+    fn changed(&mut self, node: usize) {
+        self.marks[node] = self.next;
+        self.next += 1;
+    }
+
+    fn removed(&mut self, node: usize) {
+        self.marks.remove(node);
+    }
+}
 
 /// What becomes of a node whose pods moved.
 struct Dissolved {
@@ -29,13 +57,15 @@ impl Solver<'_> {
         let pods: u64 = bins.iter().flat_map(|bin| &bin.loads).map(|load| u64::from(load.pods)).sum();
         let end = self.steps + LOOKS_MIN.max(pods * LOOKS_PER_POD);
         let end = end.min(self.config.steps_max);
+        let mut compared = Compared::new(bins.len());
         loop {
             let mut emptiest: Vec<usize> = (0..bins.len()).filter(|bin| bins[*bin].times == 1).collect();
             emptiest.sort_by_key(|bin| (Reverse(self.idle(&bins[*bin])), *bin));
             emptiest.truncate(EMPTIEST);
             if self.steps >= end
                 || self.interrupt.is_raised()
-                || !(self.merge_some(pool, bins, &emptiest) || self.dissolve_some(pool, bins, &emptiest))
+                || !(self.merge_some(pool, bins, &emptiest, &mut compared)
+                    || self.dissolve_some(pool, bins, &emptiest, &mut compared))
             {
                 return;
             }
@@ -51,15 +81,20 @@ impl Solver<'_> {
         ((1.0 - fullest).max(0.0) * bin.price.dollars() * 1e6) as u64
     }
 
-    fn merge_some(&mut self, pool: usize, bins: &mut Vec<Bin>, emptiest: &[usize]) -> bool {
+    fn merge_some(&mut self, pool: usize, bins: &mut Vec<Bin>, emptiest: &[usize], compared: &mut Compared) -> bool {
         for (position, first) in emptiest.iter().enumerate() {
             for second in &emptiest[position + 1..] {
+                if !compared.is_news(*first, *second) {
+                    continue;
+                }
                 if let Some(merged) = self.merged(&bins[*first], &bins[*second]) {
                     self.release(pool, &bins[*first]);
                     self.release(pool, &bins[*second]);
                     self.hold(pool, &merged);
                     bins[*first] = merged;
+                    compared.changed(*first);
                     bins.remove(*second);
+                    compared.removed(*second);
                     return true;
                 }
             }
@@ -84,13 +119,16 @@ impl Solver<'_> {
     /// One node for the pods of two, if that is cheaper.
     fn merged(&mut self, first: &Bin, second: &Bin) -> Option<Bin> {
         let budget = first.price.plus(second.price).plus(self.config.node_overhead);
-        let used: Vec<i64> = first.used.iter().zip(&second.used).map(|(first, second)| first + second).collect();
+        let both = |room: &[i64]| {
+            let used = first.used.iter().zip(&second.used).map(|(first, second)| first + second);
+            used.zip(room).all(|(used, room)| used <= 0 || used <= *room)
+        };
         let view = &self.pools[first.pool];
         // What does not hold the first node's pods, being cheaper than it, does not hold both nodes' either.
         let candidates = &view.menu(first.menu).candidates;
         let from = candidates.partition_point(|candidate| candidate.price < first.price);
         let affordable = candidates[from..].iter().take_while(|candidate| candidate.price < budget);
-        let fitting = affordable.filter(|candidate| holds(&view.kinds[candidate.kind].room, &used));
+        let fitting = affordable.filter(|candidate| both(&view.kinds[candidate.kind].room));
         let candidate = *fitting.into_iter().next()?;
         self.steps += 1;
         let held = [first.kind?, second.kind?].map(|kind| view.kinds[kind].footprint.clone());
@@ -113,20 +151,25 @@ impl Solver<'_> {
     }
 
     /// Moves pods of one node into room that others have anyway, if the node gets cheaper or superfluous by it.
-    fn dissolve_some(&mut self, pool: usize, bins: &mut Vec<Bin>, emptiest: &[usize]) -> bool {
+    fn dissolve_some(&mut self, pool: usize, bins: &mut Vec<Bin>, emptiest: &[usize], compared: &mut Compared) -> bool {
         for source in emptiest {
             let others: Vec<usize> = emptiest.iter().copied().filter(|other| other != source).collect();
             let Some(Dissolved { rest, changed }) = self.dissolved(&bins[*source], bins, &others) else { continue };
             self.release(pool, &bins[*source]);
             for (position, bin) in changed {
                 bins[position] = bin;
+                compared.changed(position);
             }
             match rest {
                 Some(rest) => {
                     self.hold(pool, &rest);
                     bins[*source] = rest;
+                    compared.changed(*source);
                 }
-                None => drop(bins.remove(*source)),
+                None => {
+                    bins.remove(*source);
+                    compared.removed(*source);
+                }
             }
             return true;
         }
@@ -136,18 +179,25 @@ impl Solver<'_> {
     /// What is left of a node, and the nodes that took its pods; nothing when it would not pay.
     fn dissolved(&mut self, source: &Bin, bins: &[Bin], others: &[usize]) -> Option<Dissolved> {
         let mut rest = Bin::opened(source.pool, crate::menus::MenuId::OWN, Vec::new(), self.table.len());
-        let mut changed: Vec<(usize, Bin)> = others.iter().map(|other| (*other, bins[*other].clone())).collect();
-        let mut moved = false;
+        let mut changed: Vec<(usize, Bin)> = Vec::new();
         for load in &source.loads {
             let mut left = i64::from(load.pods);
-            for (_, bin) in changed.iter_mut().filter(|(_, bin)| bin.kind.is_some()) {
+            for other in others {
+                let known = changed.iter().position(|(position, _)| position == other);
+                let bin = match known {
+                    Some(known) => &changed[known].1,
+                    None => &bins[*other],
+                };
                 let Some(kind) = bin.kind.filter(|_| left > 0) else { continue };
                 self.steps += 1;
                 let joining = self.joining(bin, kind, load.order, left);
                 if let Some(joining) = joining.filter(|joining| joining.price == bin.price) {
-                    self.move_to(bin, load.order, joining.copies, joining);
+                    let known = known.unwrap_or(changed.len());
+                    if known == changed.len() {
+                        changed.push((*other, bins[*other].clone()));
+                    }
+                    self.move_to(&mut changed[known].1, load.order, joining.copies, joining);
                     left -= joining.copies;
-                    moved = true;
                 }
             }
             if left > 0 {
@@ -156,7 +206,7 @@ impl Solver<'_> {
                 self.move_to(&mut rest, load.order, left, joining);
             }
         }
-        if !moved {
+        if changed.is_empty() {
             return None;
         }
         if rest.loads.is_empty() {
