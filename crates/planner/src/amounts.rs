@@ -31,6 +31,11 @@ impl ResourceTable {
         self.names.iter().map(|name| resources.get(name)).collect()
     }
 
+    /// What is left of some resources when others are taken away; may be negative.
+    pub(crate) fn left(&self, all: &Resources, taken: &Resources) -> Amounts {
+        self.names.iter().map(|name| all.get(name) - taken.get(name)).collect()
+    }
+
     pub(crate) fn resources(&self, amounts: &[i64]) -> Resources {
         self.names.iter().cloned().zip(amounts.iter().copied()).filter(|(_, amount)| *amount != 0).collect()
     }

@@ -153,7 +153,13 @@ fn listed(pool: &PoolView<'_>, bin: &Bin, held: &Footprint, types_max: usize) ->
     let within = |candidate: &&Candidate| {
         pool.limits.is_unlimited() || pool.limits.admit(&pool.kinds[candidate.kind].footprint, held).is_ok()
     };
-    let candidates = pool.menu(bin.menu).candidates.iter();
-    let fitting = candidates.filter(|candidate| holds_bin(pool, bin, candidate.kind));
+    let candidates = &pool.menu(bin.menu).candidates;
+    // Without limits a node is priced as the cheapest type that holds it: cheaper ones do not.
+    let from = if pool.limits.is_unlimited() {
+        candidates.partition_point(|candidate| candidate.price < bin.price)
+    } else {
+        0
+    };
+    let fitting = candidates[from..].iter().filter(|candidate| holds_bin(pool, bin, candidate.kind));
     fitting.filter(within).take(types_max).copied().collect()
 }

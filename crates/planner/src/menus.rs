@@ -116,9 +116,8 @@ impl<'a> PoolView<'a> {
         let prices: Vec<Option<Price>> = kinds.iter().map(|(_, price)| *price).collect();
         let view = |(kind, _): (&'a InstanceType, Option<Price>)| {
             let burden = daemons.burden_on(kind);
-            let taken = table.amounts(&burden.requests);
-            let left = table.amounts(&kind.allocatable).iter().zip(&taken).map(|(all, taken)| all - taken).collect();
-            KindView { kind, burden, room: left, footprint: limits.footprint(&kind.capacity) }
+            let room = table.left(&kind.allocatable, &burden.requests);
+            KindView { kind, burden, room, footprint: limits.footprint(&kind.capacity) }
         };
         let kinds: Vec<KindView<'a>> = kinds.into_iter().map(view).collect();
         let mut view = Self {

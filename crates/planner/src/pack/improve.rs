@@ -13,7 +13,7 @@ const LOOKS_PER_POD: u64 = 2;
 const LOOKS_MIN: u64 = 4_000;
 
 /// This many of the emptiest nodes are looked at again; pairs of them are some thousand.
-const EMPTIEST: usize = 48;
+const EMPTIEST: usize = 32;
 
 /// Which nodes were compared already, so that no pair is looked at twice unless one of the two changed.
 struct Compared {
