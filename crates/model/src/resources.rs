@@ -209,15 +209,6 @@ impl Resources {
             }
         }
     }
-
-    /// How many copies of this request fit into what is available; `i64::MAX` if it asks for nothing.
-    pub fn copies_in(&self, available: &Self) -> i64 {
-        if available.iter().any(|(_, amount)| amount < 0) {
-            return 0;
-        }
-        let wanted = self.iter().filter(|(_, amount)| *amount > 0);
-        wanted.map(|(name, amount)| available.get(name).max(0) / amount).min().unwrap_or(i64::MAX)
-    }
 }
 
 impl FromIterator<(ResourceName, i64)> for Resources {
@@ -268,14 +259,5 @@ mod tests {
     fn nothing_fits_an_overdrawn_place() {
         let overdrawn = resources(&[("cpu", -1), ("memory", 100)]);
         assert!(resources(&[("memory", 1)]).fit_into(&overdrawn).is_err());
-        assert_eq!(resources(&[("memory", 1)]).copies_in(&overdrawn), 0);
-    }
-
-    #[test]
-    fn copies_are_limited_by_the_scarcest_resource() {
-        let node = resources(&[("cpu", 4000), ("memory", 100)]);
-        assert_eq!(resources(&[("cpu", 1000), ("memory", 40)]).copies_in(&node), 2);
-        assert_eq!(resources(&[("cpu", 1000)]).copies_in(&node), 4);
-        assert_eq!(Resources::none().copies_in(&node), i64::MAX);
     }
 }

@@ -11,6 +11,7 @@
 //! seat     a place or an order for each   pack      orders to new nodes, after the relaxed problem
 //! search   few pods, arranged exactly     relax     the relaxed problem; bound: what no plan can undercut
 //! refuse   why not                        finish    the plan as it is told
+//! interrupt  how much work it may still do
 //! ```
 
 mod amounts;

@@ -46,7 +46,7 @@ pub(super) fn merged(problem: &Covering, families: &Families) -> Covering {
     };
     let rows: Vec<Row> = families.iter().map(row).collect();
     let columns = problem.columns.iter().map(|column| {
-        // A machine that takes any of a family takes as many of its average as fit.
+        // Between the caps of its largest and its smallest pods: a guide, on which no bound rests.
         let cap = |family: &Vec<usize>| {
             let caps = family.iter().map(|row| column.caps.get(*row).copied().unwrap_or(0));
             let (least, most) = caps.fold((u32::MAX, 0), |(least, most), cap| (least.min(cap), most.max(cap)));
