@@ -12,6 +12,8 @@ const PICODOLLARS: f64 = 1e12;
 impl Price {
     /// No cost.
     pub const ZERO: Self = Self(0);
+    /// More than anything costs.
+    pub const MAX: Self = Self(u64::MAX);
 
     /// From dollars per hour; not-a-number and negative prices count as zero.
     pub fn from_dollars(dollars: f64) -> Self {

@@ -1,5 +1,7 @@
 //! Resources as columns: the planner compares amounts millions of times, and names never.
 
+use std::ops::Index;
+
 use model::{ResourceName, Resources, Shortfall, Snapshot};
 
 /// Amounts in the order of a [`ResourceTable`].
@@ -32,8 +34,8 @@ impl ResourceTable {
     }
 
     /// What is left of some resources when others are taken away; may be negative.
-    pub(crate) fn left(&self, all: &Resources, taken: &Resources) -> Amounts {
-        self.names.iter().map(|name| all.get(name) - taken.get(name)).collect()
+    pub(crate) fn left(&self, all: &Resources, taken: &Resources) -> impl Iterator<Item = i64> {
+        self.names.iter().map(|name| all.get(name) - taken.get(name))
     }
 
     pub(crate) fn resources(&self, amounts: &[i64]) -> Resources {
@@ -45,6 +47,41 @@ impl ResourceTable {
         let position = wanted.iter().zip(free).position(|(wanted, free)| *wanted > 0 && wanted > free)?;
         let (resource, wanted, available) = (self.names[position].clone(), wanted[position], free[position].max(0));
         Some(Shortfall { resource, wanted, available })
+    }
+}
+
+/// The room of many types, one after the other: what is read in a row lies in a row.
+pub(crate) struct Rooms {
+    width: usize,
+    amounts: Vec<i64>,
+    types: usize,
+}
+
+impl Rooms {
+    pub(crate) fn new(table: &ResourceTable) -> Self {
+        Self { width: table.len(), amounts: Vec::new(), types: 0 }
+    }
+
+    /// Adds the next type: what it has without what is taken from it.
+    pub(crate) fn push(&mut self, table: &ResourceTable, all: &Resources, taken: &Resources) {
+        self.amounts.extend(table.left(all, taken));
+        self.types += 1;
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.types
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[i64]> {
+        (0..self.types).map(|kind| &self[kind])
+    }
+}
+
+impl Index<usize> for Rooms {
+    type Output = [i64];
+
+    fn index(&self, kind: usize) -> &[i64] {
+        &self.amounts[kind * self.width..(kind + 1) * self.width]
     }
 }
 

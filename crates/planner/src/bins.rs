@@ -167,7 +167,7 @@ impl Solver<'_> {
         let stance = Rc::clone(&self.orders[order].stance);
         let (class, looks) = (&self.classes[class], &self.looks[class]);
         let view = &self.pools[bin.pool].kinds[kind];
-        let mut copies = copies_beside(&class.demand, &bin.used, &view.room).min(most);
+        let mut copies = copies_beside(&class.demand, &bin.used, &self.pools[bin.pool].rooms[kind]).min(most);
         if copies <= 0 {
             return None;
         }
@@ -186,8 +186,10 @@ impl Solver<'_> {
         if copies == 0 {
             return None;
         }
+        // Whatever else is asked of the node, its type must be one that these pods can use by themselves.
+        self.pools[bin.pool].menu(self.orders[order].menu).price_of(kind)?;
         let menu = self.joined_menu(bin.pool, bin.menu, &stance, pin)?;
-        let price = self.pools[bin.pool].menu(menu).price_of(kind)?;
+        let price = self.pools[bin.pool].price_on(menu, kind)?;
         let copies = self.varied_copies(bin, menu, order, copies);
         (copies > 0).then_some(Joining { copies, menu, price })
     }
@@ -207,7 +209,7 @@ impl Solver<'_> {
             let mut filled = bin.used.clone();
             add_times(&mut filled, demand, copies);
             let candidates = pool.menu(menu).candidates.iter().map(|candidate| candidate.kind);
-            let holding = candidates.filter(|kind| holds(&pool.kinds[*kind].room, &filled));
+            let holding = candidates.filter(|kind| holds(&pool.rooms[*kind], &filled));
             variety.lacks(pool, menu, holding.take(self.config.types_per_claim_max)).is_empty()
         };
         // More pods never leave more types.
@@ -275,8 +277,9 @@ impl Solver<'_> {
         let pool = &self.pools[pool];
         pool.menu(menu).candidates.iter().any(|candidate| {
             let view = &pool.kinds[candidate.kind];
-            copies_beside(&class.demand, &bin.used, &view.room) > 0
-                && holds(&view.room, &bin.used)
+            let room = &pool.rooms[candidate.kind];
+            copies_beside(&class.demand, &bin.used, room) > 0
+                && holds(room, &bin.used)
                 && !view.ports_collide(ports)
                 && bin.attached.copies(&class.attaching, &view.kind.attach_limits).is_ok()
         })
@@ -318,5 +321,7 @@ pub(crate) fn holds_bin(pool: &PoolView<'_>, bin: &Bin, kind: usize) -> bool {
     let view = &pool.kinds[kind];
     let attaches =
         |(driver, count): (&model::Text, &u32)| view.kind.attach_limits.get(driver).is_none_or(|limit| count <= limit);
-    holds(&view.room, &bin.used) && !view.ports_collide(&bin.host_ports) && bin.attached.by_driver.iter().all(attaches)
+    holds(&pool.rooms[kind], &bin.used)
+        && !view.ports_collide(&bin.host_ports)
+        && bin.attached.by_driver.iter().all(attaches)
 }

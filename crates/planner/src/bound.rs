@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::amounts::{Amounts, copies};
 use crate::menus::MenuId;
 use crate::places::PlaceView;
-use crate::relax::{Column, Covering, Row, relax};
+use crate::relax::{Columns, Covering, Row, relax};
 use crate::solver::Solver;
 
 /// What a class can be bought from: pools with the part of their types that it can use.
@@ -51,7 +51,7 @@ impl Solver<'_> {
         let room: f64 = self.places.iter().map(|view| worth_of(&view.before, demanded, &relaxed.duals)).sum();
         let reserved = self.pools.iter().flat_map(|pool| pool.reserved.iter().map(move |one| (pool, one)));
         let reserved: f64 = reserved
-            .map(|(pool, one)| f64::from(one.capacity) * worth_of(&pool.kinds[one.kind].room, demanded, &relaxed.duals))
+            .map(|(pool, one)| f64::from(one.capacity) * worth_of(&pool.rooms[one.kind], demanded, &relaxed.duals))
             .sum();
         (relaxed.bound - room - reserved).max(0.0)
     }
@@ -113,14 +113,18 @@ impl Solver<'_> {
         kins.sort();
         kins.dedup();
         let mut sold: Vec<(usize, usize, model::Price)> = Vec::new();
-        for (pool, menu) in demanded.iter().flat_map(|row| &row.menus) {
+        let mut menus: Vec<(usize, MenuId)> = kins.iter().flat_map(|menus| menus.iter().copied()).collect();
+        menus.sort_unstable();
+        menus.dedup();
+        for (pool, menu) in &menus {
             let candidates = self.pools[*pool].menu(*menu).candidates.iter();
             sold.extend(candidates.map(|candidate| (*pool, candidate.kind, candidate.price)));
         }
         sold.sort_unstable();
         sold.dedup();
-        let column = |(pool, kind, price): &(usize, usize, model::Price)| {
-            let room = &self.pools[*pool].kinds[*kind].room;
+        let mut columns = Columns::with_capacity(sold.len(), self.table.len(), demanded.len());
+        for (pool, kind, price) in &sold {
+            let room = &self.pools[*pool].rooms[*kind];
             let cap = |row: &Demanded| {
                 let cheaper = |(own, menu): &(usize, MenuId)| {
                     own == pool && self.pools[*pool].menu(*menu).price_of(*kind).is_some_and(|own| own <= *price)
@@ -128,18 +132,15 @@ impl Solver<'_> {
                 let fitting = if row.menus.iter().any(cheaper) { copies(&row.demand, room) } else { 0 };
                 u32::try_from(fitting).unwrap_or(u32::MAX)
             };
-            Column {
-                price: price.dollars(),
-                room: room.iter().map(|amount| (*amount).max(0) as f64).collect(),
-                caps: demanded.iter().map(cap).collect(),
-            }
-        };
+            let room = room.iter().map(|amount| (*amount).max(0) as f64);
+            columns.push(price.dollars(), room, demanded.iter().map(cap));
+        }
         let row = |row: &Demanded| Row {
             count: u64::try_from(row.pods).unwrap_or(0),
             demand: row.demand.iter().map(|amount| *amount as f64).collect(),
             kin: kins.binary_search(&&row.menus).unwrap_or(0),
         };
-        Covering { rows: demanded.iter().map(row).collect(), columns: sold.iter().map(column).collect() }
+        Covering { rows: demanded.iter().map(row).collect(), columns }
     }
 }
 

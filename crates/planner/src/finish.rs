@@ -1,12 +1,13 @@
 //! The plan as it is told: claims, nominations, refusals, and the order of pods.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use model::{Nomination, Plan, PlannedClaim, PodKey, PoolRefusal, Price, Requirements, Resources, TypeName, Unplaced};
+use model::{Nomination, Plan, PlannedClaim, PodKey, PoolRefusal, Price, Requirements, TypeName, Unplaced};
 
 use crate::bins::{Bin, holds_bin};
-use crate::daemons::GIVEN_LATER;
+use crate::daemons::{Burden, GIVEN_LATER};
 use crate::limits::Footprint;
 use crate::menus::{Candidate, MenuId, PoolView};
 use crate::solver::Solver;
@@ -70,18 +71,20 @@ impl Solver<'_> {
         let pool = &mut self.pools[bin.pool];
         let held = bin.kind.map(|kind| pool.kinds[kind].footprint.clone()).unwrap_or_default();
         let listed = listed(pool, bin, &held, types_max);
-        let mut overhead: Option<Resources> = None;
+        let mut burdens: Vec<&Rc<Burden>> = Vec::new();
         let mut largest = Footprint::none();
         for candidate in &listed {
             let view = &pool.kinds[candidate.kind];
             if !pool.limits.is_unlimited() {
                 largest.raise_to(&view.footprint);
             }
-            let own = &view.burden.requests;
-            if overhead.as_ref() != Some(own) {
-                overhead = Some(overhead.map_or_else(|| own.clone(), |sum| sum.common_minimum(own)));
+            // Types with the same daemons share one value.
+            if !burdens.iter().any(|known| Rc::ptr_eq(known, &view.burden)) {
+                burdens.push(&view.burden);
             }
         }
+        let overheads = burdens.iter().map(|burden| burden.requests.clone());
+        let overhead = overheads.reduce(|least, other| least.common_minimum(&other)).unwrap_or_default();
         pool.limits.give_back(&held);
         pool.limits.take(&largest, 1);
         let kinds: Vec<usize> = listed.iter().map(|candidate| candidate.kind).collect();
@@ -103,7 +106,7 @@ impl Solver<'_> {
             pool: pool.pool.name.clone(),
             requirements,
             types: Arc::clone(types),
-            requests: requests.plus(&overhead.unwrap_or_default()),
+            requests: requests.plus(&overhead),
             price: listed.first().map_or(bin.price, |candidate| candidate.price),
             min_values_relaxed: lowered.is_some(),
             pods,

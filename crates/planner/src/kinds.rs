@@ -55,12 +55,14 @@ impl<'a, 't> Pricing<'a, 't> {
     }
 
     /// Asks types that met the same demands before for what is new about some labels.
-    pub(crate) fn of_news(requirements: &'a Requirements, news: &Requirements, offered: &BTreeSet<&Text>) -> Self {
-        Self {
-            of_types: Demand::all(requirements, |key| news.get(key).is_some()),
-            of_offerings: Demand::all(requirements, |key| offered.contains(key)),
-            reprices: news.iter().any(|(key, _)| offered.contains(key)),
-        }
+    pub(crate) fn of_news(
+        requirements: &'a Requirements,
+        is_new: impl Fn(&Text) -> bool,
+        offered: &BTreeSet<&Text>,
+    ) -> Self {
+        let reprices = requirements.iter().any(|(key, _)| is_new(key) && offered.contains(key));
+        let offered = |key: &Text| reprices && offered.contains(key);
+        Self { of_types: Demand::all(requirements, is_new), of_offerings: Demand::all(requirements, offered), reprices }
     }
 
     /// The lowest price of the type under the demands; none when it does not meet them or is not for sale.

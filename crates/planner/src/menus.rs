@@ -1,5 +1,6 @@
 //! Pools prepared for planning, and their menus: which types meet which demands, at which price.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use model::{
     Snapshot, Text, Undefined, Vocabulary,
 };
 
-use crate::amounts::{Amounts, ResourceTable, copies};
+use crate::amounts::{ResourceTable, Rooms, copies};
 use crate::attached::Attached;
 use crate::classes::Class;
 use crate::config::ReservationPolicy;
@@ -23,10 +24,10 @@ use crate::variety::Variety;
 /// An instance type as one pool sees it.
 pub(crate) struct KindView<'a> {
     pub(crate) kind: &'a InstanceType,
+    /// Its position in [`PoolView::kinds`].
+    pub(crate) position: usize,
     /// What daemons take.
     pub(crate) burden: Rc<Burden>,
-    /// What is left for other pods.
-    pub(crate) room: Amounts,
     /// What a node of this type takes of the pool's limits.
     pub(crate) footprint: Footprint,
 }
@@ -42,7 +43,7 @@ impl KindView<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Candidate {
     pub(crate) price: Price,
-    /// Position in [`PoolView::kinds`], which are in the order of their names.
+    /// Position in [`PoolView::kinds`], which are in the order of their prices, then of their names.
     pub(crate) kind: usize,
 }
 
@@ -59,14 +60,28 @@ pub(crate) struct Menu {
     pub(crate) requirements: Arc<Requirements>,
     /// Cheapest first.
     pub(crate) candidates: Vec<Candidate>,
-    /// By position of the type.
-    prices: Vec<Option<Price>>,
+    /// By position of the type; [`NOT_SOLD`] where it is not on the menu.
+    prices: Vec<Price>,
 }
+
+/// Stands where a type has no price, at half the space of an option: there are many menus of many types.
+const NOT_SOLD: Price = Price::MAX;
 
 impl Menu {
     pub(crate) fn price_of(&self, kind: usize) -> Option<Price> {
-        self.prices[kind]
+        Some(self.prices[kind]).filter(|price| *price != NOT_SOLD)
     }
+}
+
+/// Some demands, and the types that meet them once somebody asks for all of these. A node that fills up passes through
+/// many demands of which only the last are asked for.
+struct Page {
+    requirements: Arc<Requirements>,
+    /// The menu that this is a part of.
+    from: MenuId,
+    /// The labels about which it demands more than that one.
+    news: Vec<Text>,
+    menu: OnceCell<Menu>,
 }
 
 /// A pool with everything that planning asks of it again and again.
@@ -75,11 +90,13 @@ pub(crate) struct PoolView<'a> {
     /// What its nodes will satisfy once they are usable.
     pub(crate) requirements: Requirements,
     pub(crate) kinds: Vec<KindView<'a>>,
+    /// What daemons leave of each type for other pods.
+    pub(crate) rooms: Rooms,
     pub(crate) limits: Limits,
     pub(crate) variety: Variety,
     /// Offerings that are paid for already.
     pub(crate) reserved: Vec<Reserved>,
-    menus: Vec<Menu>,
+    pages: Vec<Page>,
     /// The number of the menu for some demands.
     numbers: Index<Arc<Requirements>>,
     offered_keys: BTreeSet<&'a Text>,
@@ -112,22 +129,24 @@ impl<'a> PoolView<'a> {
         let priced = pool.types.iter().map(Arc::as_ref).map(|kind| (kind, pricing.price(kind, None)));
         let mut kinds: Vec<(&InstanceType, Option<Price>)> =
             priced.filter(|(kind, price)| price.is_some() || is_offered(kind)).collect();
-        kinds.sort_by(|left, right| left.0.name.cmp(&right.0.name));
+        kinds.sort_unstable_by(|left, right| left.1.cmp(&right.1).then_with(|| left.0.name.cmp(&right.0.name)));
         let prices: Vec<Option<Price>> = kinds.iter().map(|(_, price)| *price).collect();
-        let view = |(kind, _): (&'a InstanceType, Option<Price>)| {
+        let mut rooms = Rooms::new(table);
+        let view = |(position, (kind, _)): (usize, (&'a InstanceType, Option<Price>))| {
             let burden = daemons.burden_on(kind);
-            let room = table.left(&kind.allocatable, &burden.requests);
-            KindView { kind, burden, room, footprint: limits.footprint(&kind.capacity) }
+            rooms.push(table, &kind.allocatable, &burden.requests);
+            KindView { kind, position, burden, footprint: limits.footprint(&kind.capacity) }
         };
-        let kinds: Vec<KindView<'a>> = kinds.into_iter().map(view).collect();
+        let kinds: Vec<KindView<'a>> = kinds.into_iter().enumerate().map(view).collect();
         let mut view = Self {
             variety: Variety::of(&requirements),
             pool,
             requirements,
             kinds,
+            rooms,
             limits,
             reserved: Vec::new(),
-            menus: Vec::new(),
+            pages: Vec::new(),
             numbers: Index::default(),
             offered_keys,
             joins: BTreeMap::new(),
@@ -135,7 +154,7 @@ impl<'a> PoolView<'a> {
             vocabulary,
         };
         let own = prices.into_iter().enumerate().filter_map(|(kind, price)| Some(Candidate { price: price?, kind }));
-        let own = view.menu_of(own.collect(), for_sale);
+        let own = view.written(own.collect(), for_sale);
         view.number(own);
         view.add_reserved(&offered);
         view
@@ -146,8 +165,8 @@ impl<'a> PoolView<'a> {
         for (kind, offering, id) in offered {
             let Some(kind) = self.kinds.iter().position(|view| view.kind.name == kind.name) else { continue };
             let requirements = self.requirements.and(&from_reservation(label, id));
-            let menu = MenuId(self.menus.len());
-            self.menus.push(self.menu_of(vec![Candidate { price: offering.price, kind }], requirements));
+            let menu = MenuId(self.pages.len());
+            self.pages.push(self.written(vec![Candidate { price: offering.price, kind }], requirements));
             let capacity = offering.reservation_capacity.unwrap_or(0);
             self.reserved.push(Reserved { kind, id: Text::clone(id), capacity, menu });
         }
@@ -159,14 +178,56 @@ impl<'a> PoolView<'a> {
     }
 
     pub(crate) fn menu(&self, menu: MenuId) -> &Menu {
-        &self.menus[menu.0]
+        let page = &self.pages[menu.0];
+        page.menu.get_or_init(|| self.menu_of(self.sold(page).collect(), Arc::clone(&page.requirements)))
     }
 
-    fn menu_of(&self, mut candidates: Vec<Candidate>, requirements: Requirements) -> Menu {
+    fn menu_of(&self, mut candidates: Vec<Candidate>, requirements: Arc<Requirements>) -> Menu {
         candidates.sort_unstable();
-        let mut prices = vec![None; self.kinds.len()];
-        candidates.iter().for_each(|candidate| prices[candidate.kind] = Some(candidate.price));
-        Menu { requirements: Arc::new(requirements), candidates, prices }
+        let mut prices = vec![NOT_SOLD; self.kinds.len()];
+        candidates.iter().for_each(|candidate| prices[candidate.kind] = candidate.price);
+        Menu { requirements, candidates, prices }
+    }
+
+    /// A page whose types are known.
+    fn written(&self, candidates: Vec<Candidate>, requirements: Requirements) -> Page {
+        let requirements = Arc::new(requirements);
+        let menu = OnceCell::from(self.menu_of(candidates, Arc::clone(&requirements)));
+        Page { requirements, from: MenuId::OWN, news: Vec::new(), menu }
+    }
+
+    /// The last menu before a page of which all types are known, and how to ask them for what is new since.
+    fn basis<'p>(&'p self, page: &'p Page) -> (&'p Menu, Pricing<'p, 'a>) {
+        let mut news: Vec<&Text> = page.news.iter().collect();
+        let mut before = &self.pages[page.from.0];
+        loop {
+            if let Some(menu) = before.menu.get() {
+                let pricing = Pricing::of_news(&page.requirements, |key| news.contains(&key), &self.offered_keys);
+                return (menu, pricing);
+            }
+            news.extend(&before.news);
+            before = &self.pages[before.from.0];
+        }
+    }
+
+    /// The types that meet the demands of a page.
+    fn sold<'p>(&'p self, page: &'p Page) -> impl Iterator<Item = Candidate> + 'p {
+        let (menu, mut pricing) = self.basis(page);
+        menu.candidates.iter().filter_map(move |candidate| {
+            let price = pricing.price(self.kinds[candidate.kind].kind, Some(candidate.price))?;
+            Some(Candidate { price, kind: candidate.kind })
+        })
+    }
+
+    /// The price of one type on a menu, of which nobody may ever ask for the others.
+    pub(crate) fn price_on(&self, menu: MenuId, kind: usize) -> Option<Price> {
+        let page = &self.pages[menu.0];
+        if let Some(menu) = page.menu.get() {
+            return menu.price_of(kind);
+        }
+        let (menu, mut pricing) = self.basis(page);
+        let before = menu.price_of(kind)?;
+        pricing.price(self.kinds[kind].kind, Some(before))
     }
 
     /// What the pool's nodes say to a demand: labels it defines must agree, and others must be given later.
@@ -177,7 +238,7 @@ impl<'a> PoolView<'a> {
     /// The part of a menu that meets one more demand; none when nothing does.
     pub(crate) fn join(&mut self, menu: MenuId, want: Want, wants: &Wants) -> Option<MenuId> {
         if want == Want::NOTHING {
-            return (!self.menu(menu).candidates.is_empty()).then_some(menu);
+            return (menu != MenuId::OWN || !self.menu(menu).candidates.is_empty()).then_some(menu);
         }
         if let Some(known) = self.joins.get(&(menu, want)) {
             return *known;
@@ -189,31 +250,27 @@ impl<'a> PoolView<'a> {
     }
 
     /// The number of a menu. Two ways to the same demands are one menu, so that nodes with equal pods look alike.
-    fn number(&mut self, menu: Menu) -> MenuId {
-        let next = self.menus.len();
-        let number = *self.numbers.entry(Arc::clone(&menu.requirements)).or_insert(next);
+    fn number(&mut self, page: Page) -> MenuId {
+        let next = self.pages.len();
+        let number = *self.numbers.entry(Arc::clone(&page.requirements)).or_insert(next);
         if number == next {
-            self.menus.push(menu);
+            self.pages.push(page);
         }
         MenuId(number)
     }
 
-    fn joined(&self, menu: MenuId, wanted: &Requirements) -> Option<Menu> {
-        let before = self.menu(menu);
+    fn joined(&self, menu: MenuId, wanted: &Requirements) -> Option<Page> {
+        let before = &self.pages[menu.0];
         self.satisfies(wanted).ok()?;
         before.requirements.intersect(wanted).ok()?;
         let requirements = before.requirements.and(wanted);
         if requirements.contradiction().is_some() {
             return None;
         }
-        let mut pricing = Pricing::of_news(&requirements, wanted, &self.offered_keys);
-        let priced = |candidate: &Candidate| {
-            let price = pricing.price(self.kinds[candidate.kind].kind, Some(candidate.price))?;
-            Some(Candidate { price, kind: candidate.kind })
-        };
-        let candidates = before.candidates.iter().filter_map(priced).collect();
-        let menu = self.menu_of(candidates, requirements);
-        (!menu.candidates.is_empty()).then_some(menu)
+        let news = wanted.iter().map(|(key, _)| Text::clone(key)).collect();
+        let page = Page { requirements: Arc::new(requirements), from: menu, news, menu: OnceCell::new() };
+        let is_met = self.sold(&page).next().is_some();
+        is_met.then_some(page)
     }
 
     /// The values that a label can have on a new node of a menu.
@@ -263,7 +320,7 @@ impl<'a> PoolView<'a> {
     /// Whether an empty node of a type holds one pod of a class.
     pub(crate) fn holds_alone(&self, kind: usize, class: &Class<'_>) -> bool {
         let view = &self.kinds[kind];
-        copies(&class.demand, &view.room) > 0
+        copies(&class.demand, &self.rooms[kind]) > 0
             && !view.ports_collide(&class.spec.host_ports)
             && Attached::default().copies(&class.attaching, &view.kind.attach_limits).is_ok()
     }

@@ -9,6 +9,7 @@ use model::{
     Spreading, Text, TypeFit, TypeGap, TypeSearch, first_untolerated, labels,
 };
 
+use crate::amounts::Rooms;
 use crate::config::MinValuesPolicy;
 use crate::limits::Footprint;
 use crate::menus::{KindView, MenuId, PoolView};
@@ -131,7 +132,7 @@ impl Solver<'_> {
         let requirements = view.requirements.and(&stance.requirements);
         let labelled = |kind: &&KindView<'_>| kind.kind.requirements.intersect(&requirements).is_ok();
         let labelled: Vec<&KindView<'_>> = view.kinds.iter().filter(labelled).collect();
-        let holds = |kind: &KindView<'_>| self.table.shortfall(&class.demand, &kind.room).is_none();
+        let holds = |kind: &KindView<'_>| self.table.shortfall(&class.demand, &view.rooms[kind.position]).is_none();
         let search = || {
             let gap = TypeGap::of(view.kinds.iter().map(|kind| type_fit(kind.kind, &requirements, holds(kind))));
             Box::new(TypeSearch::new(gap, requirements.clone(), class.spec.requests.clone()))
@@ -142,7 +143,7 @@ impl Solver<'_> {
         }
         let large: Vec<&KindView<'_>> = labelled.iter().copied().filter(|kind| holds(kind)).collect();
         if large.is_empty() {
-            let shortfall = self.smallest_shortfall(&labelled, &class.demand)?;
+            let shortfall = self.smallest_shortfall(&view.rooms, &labelled, &class.demand)?;
             return Some(Refusal::NoTypeLargeEnough { search: search(), shortfall });
         }
         if large.iter().all(|kind| kind.ports_collide(&class.spec.host_ports)) {
@@ -178,10 +179,11 @@ impl Solver<'_> {
     }
 
     /// Of the type that lacks the fewest resources, and of those has the most, what it lacks first.
-    fn smallest_shortfall(&self, kinds: &[&KindView<'_>], demand: &[i64]) -> Option<Shortfall> {
+    fn smallest_shortfall(&self, rooms: &Rooms, kinds: &[&KindView<'_>], demand: &[i64]) -> Option<Shortfall> {
         let lacking = |kind: &&KindView<'_>| {
-            let shortfall = self.table.shortfall(demand, &kind.room)?;
-            let short = demand.iter().zip(&kind.room).filter(|(wanted, room)| **wanted > 0 && wanted > room).count();
+            let room = &rooms[kind.position];
+            let shortfall = self.table.shortfall(demand, room)?;
+            let short = demand.iter().zip(room).filter(|(wanted, room)| **wanted > 0 && wanted > room).count();
             Some((short, shortfall.resource.clone(), Reverse(shortfall.available), shortfall))
         };
         kinds.iter().filter_map(lacking).min().map(|(_, _, _, shortfall)| shortfall)

@@ -59,7 +59,7 @@ impl Solver<'_> {
         for index in 0..self.pools[pool].reserved.len() {
             let Reserved { kind, capacity, menu, .. } = self.pools[pool].reserved[index];
             let Some(menu) = self.joined(pool, menu, stance) else { continue };
-            if copies(&self.classes[class].demand, &self.pools[pool].kinds[kind].room) == 0 {
+            if copies(&self.classes[class].demand, &self.pools[pool].rooms[kind]) == 0 {
                 continue;
             }
             match capacity {

@@ -96,6 +96,8 @@ pub(crate) struct Solver<'a> {
     pub(crate) loads: BTreeMap<Want, u64>,
     /// Per pool, the lowest total price of any way to hold its orders.
     pub(crate) bounds: Vec<f64>,
+    /// What one pod of an order adds at least to the price of any node that holds it; nothing is known of others.
+    pub(crate) worths: BTreeMap<usize, f64>,
     /// While limits bind: what each type of the pool takes of them.
     pub(crate) thrift: Option<Vec<f64>>,
     /// What is left of each reservation.
@@ -138,6 +140,7 @@ impl<'a> Solver<'a> {
             leftovers: Vec::new(),
             loads: BTreeMap::new(),
             bounds: Vec::new(),
+            worths: BTreeMap::new(),
             thrift: None,
             reservations: BTreeMap::new(),
             deferred: BTreeMap::new(),

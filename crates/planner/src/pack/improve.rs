@@ -3,6 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use model::Price;
+
+use super::TINY;
 use crate::bins::{Bin, cheapest_holding};
 use crate::solver::Solver;
 
@@ -75,19 +78,21 @@ impl Solver<'_> {
     /// What part of a node's money is idle, in millionths of a dollar: its price by its emptiest resource.
     fn idle(&self, bin: &Bin) -> u64 {
         let Some(kind) = bin.kind else { return 0 };
-        let room = &self.pools[bin.pool].kinds[kind].room;
+        let room = &self.pools[bin.pool].rooms[kind];
         let part = |(used, room): (&i64, &i64)| *used as f64 / (*room).max(1) as f64;
         let fullest = bin.used.iter().zip(room).filter(|(used, _)| **used > 0).map(part).fold(0.0, f64::max);
         ((1.0 - fullest).max(0.0) * bin.price.dollars() * 1e6) as u64
     }
 
     fn merge_some(&mut self, pool: usize, bins: &mut Vec<Bin>, emptiest: &[usize], compared: &mut Compared) -> bool {
+        let worths: Vec<f64> = emptiest.iter().map(|bin| self.worth_of_pods(&bins[*bin])).collect();
         for (position, first) in emptiest.iter().enumerate() {
-            for second in &emptiest[position + 1..] {
+            for (offset, second) in emptiest[position + 1..].iter().enumerate() {
                 if !compared.is_news(*first, *second) {
                     continue;
                 }
-                if let Some(merged) = self.merged(&bins[*first], &bins[*second]) {
+                let worth = worths[position] + worths[position + 1 + offset];
+                if let Some(merged) = self.merged(&bins[*first], &bins[*second], worth) {
                     self.release(pool, &bins[*first]);
                     self.release(pool, &bins[*second]);
                     self.hold(pool, &merged);
@@ -116,8 +121,14 @@ impl Solver<'_> {
         }
     }
 
-    /// One node for the pods of two, if that is cheaper.
-    fn merged(&mut self, first: &Bin, second: &Bin) -> Option<Bin> {
+    /// No node that holds the pods of this one costs less.
+    fn worth_of_pods(&self, bin: &Bin) -> f64 {
+        let worth = |order: usize| self.worths.get(&order).copied().unwrap_or(0.0);
+        bin.loads.iter().map(|load| worth(load.order) * f64::from(load.pods)).sum()
+    }
+
+    /// One node for the pods of two, which are worth so much, if that is cheaper.
+    fn merged(&mut self, first: &Bin, second: &Bin, worth: f64) -> Option<Bin> {
         let budget = first.price.plus(second.price).plus(self.config.node_overhead);
         let both = |room: &[i64]| {
             let used = first.used.iter().zip(&second.used).map(|(first, second)| first + second);
@@ -125,10 +136,11 @@ impl Solver<'_> {
         };
         let view = &self.pools[first.pool];
         // What does not hold the first node's pods, being cheaper than it, does not hold both nodes' either.
+        let least = first.price.max(Price::from_dollars(worth * (1.0 - TINY)));
         let candidates = &view.menu(first.menu).candidates;
-        let from = candidates.partition_point(|candidate| candidate.price < first.price);
+        let from = candidates.partition_point(|candidate| candidate.price < least);
         let affordable = candidates[from..].iter().take_while(|candidate| candidate.price < budget);
-        let fitting = affordable.filter(|candidate| both(&view.kinds[candidate.kind].room));
+        let fitting = affordable.filter(|candidate| both(&view.rooms[candidate.kind]));
         let candidate = *fitting.into_iter().next()?;
         self.steps += 1;
         let held = [first.kind?, second.kind?].map(|kind| view.kinds[kind].footprint.clone());

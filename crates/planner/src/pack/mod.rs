@@ -21,6 +21,7 @@ use crate::relax::Share;
 use crate::solver::{Leftover, Order, Solver};
 use crate::stance::Stance;
 use relaxed::{Guide, Priced};
+use shapes::Shape;
 use work::Work;
 
 /// Rounding of the relaxed problem's numbers.
@@ -224,7 +225,8 @@ impl Solver<'_> {
         let shapes = self.shapes(pool, &waiting, &crowds);
         let Guide { columns, relaxed } = self.guide(pool, &shapes, crowds.len());
         self.bounds.push(relaxed.bound);
-        let (mut work, shares) = Work::new(pool, shapes, relaxed, &self.pools[pool].kinds);
+        self.learn_worths(&shapes, &relaxed.duals);
+        let (mut work, shares) = Work::new(pool, shapes, relaxed, &self.pools[pool].rooms);
         let mut bins = Vec::new();
         let mut shares: Vec<&Share> = shares.iter().collect();
         shares.sort_by(|left, right| {
@@ -237,6 +239,15 @@ impl Solver<'_> {
         }
         self.build_rest(&mut work, &mut bins);
         bins
+    }
+
+    /// Keeps what pods are worth, unless that is reckoned in parts of limits instead of money.
+    fn learn_worths(&mut self, shapes: &[Shape], duals: &[f64]) {
+        if self.thrift.is_none() {
+            let worth =
+                shapes.iter().zip(duals).flat_map(|(shape, dual)| shape.orders.iter().map(|order| (*order, *dual)));
+            self.worths.extend(worth);
+        }
     }
 
     /// Whole nodes of one type with what the ideal fleet has on them.
@@ -331,7 +342,7 @@ impl Solver<'_> {
             }
             self.steps += 1;
             position += 1;
-            let room = &self.pools[bin.pool].kinds[kind].room;
+            let room = &self.pools[bin.pool].rooms[kind];
             if copies_beside(&work.shapes[shape].demand, &bin.used, room) == 0 {
                 break;
             }

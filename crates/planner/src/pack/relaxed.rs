@@ -4,7 +4,7 @@ use model::Price;
 
 use super::shapes::Shape;
 use crate::amounts::copies;
-use crate::relax::{Column, Covering, Relaxed, Row, relax};
+use crate::relax::{Columns, Covering, Relaxed, Row, relax};
 use crate::solver::Solver;
 
 /// A type at one of its prices: narrower demands may make the same type dearer.
@@ -44,21 +44,18 @@ impl Solver<'_> {
             let demand = shape.demand.iter().map(|amount| *amount as f64).chain(own).collect();
             Row { count, demand, kin: kins.binary_search(&kin(shape)).unwrap_or(0) }
         };
-        let column = |priced: &Priced| {
-            let room = &view.kinds[priced.kind].room;
+        let mut sold = Columns::with_capacity(columns.len(), self.table.len() + crowds, shapes.len());
+        for priced in &columns {
+            let room = &view.rooms[priced.kind];
             let cap = |shape: &Shape| {
                 let sold = view.menu(shape.menu).price_of(priced.kind).is_some_and(|price| price <= priced.price);
                 let most = if shape.has_ports || shape.crowd.is_some() { 1 } else { i64::MAX };
                 if sold { u32::try_from(copies(&shape.demand, room).min(most)).unwrap_or(u32::MAX) } else { 0 }
             };
-            Column {
-                price: self.cost_of(priced.kind, priced.price),
-                room: room.iter().map(|amount| (*amount).max(0) as f64).chain((0..crowds).map(|_| 1.0)).collect(),
-                caps: shapes.iter().map(cap).collect(),
-            }
-        };
-        let covering =
-            Covering { rows: shapes.iter().map(row).collect(), columns: columns.iter().map(column).collect() };
+            let room = room.iter().map(|amount| (*amount).max(0) as f64).chain((0..crowds).map(|_| 1.0));
+            sold.push(self.cost_of(priced.kind, priced.price), room, shapes.iter().map(cap));
+        }
+        let covering = Covering { rows: shapes.iter().map(row).collect(), columns: sold };
         let relaxed = relax(&covering, self.budget());
         self.steps += relaxed.steps;
         Guide { columns, relaxed }

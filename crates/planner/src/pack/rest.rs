@@ -86,7 +86,7 @@ impl Solver<'_> {
             if waiting <= 0 || view.menu(shape.menu).price_of(kind).is_none_or(|own| Some(own) > price) {
                 continue;
             }
-            let mut copies = copies_beside(&shape.demand, &used, &view.kinds[kind].room).min(waiting);
+            let mut copies = copies_beside(&shape.demand, &used, &view.rooms[kind]).min(waiting);
             if let Some(crowd) = shape.crowd.filter(|_| copies > 0) {
                 copies = copies.min(i64::from(!crowded.contains(&crowd)));
                 crowded.push(crowd);

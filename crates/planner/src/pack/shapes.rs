@@ -88,8 +88,8 @@ impl Solver<'_> {
     /// Per resource the most that any type of the pool has.
     fn roomiest(&self, pool: usize) -> Amounts {
         let mut most: Amounts = vec![0; self.table.len()].into();
-        for view in &self.pools[pool].kinds {
-            most.iter_mut().zip(&view.room).for_each(|(most, room)| *most = (*most).max(*room));
+        for room in self.pools[pool].rooms.iter() {
+            most.iter_mut().zip(room).for_each(|(most, room)| *most = (*most).max(*room));
         }
         most
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::shapes::Shape;
-use crate::amounts::copies;
+use crate::amounts::{Rooms, copies};
 use crate::bins::{Bin, Load};
-use crate::menus::{Candidate, KindView, MenuId};
+use crate::menus::{Candidate, MenuId};
 use crate::relax::{Families, Relaxed, Share};
 
 /// Shapes with what they are worth.
@@ -34,7 +34,7 @@ pub(super) struct Hope {
 }
 
 impl Work {
-    pub(super) fn new(pool: usize, shapes: Vec<Shape>, relaxed: Relaxed, rooms: &[KindView<'_>]) -> (Self, Vec<Share>) {
+    pub(super) fn new(pool: usize, shapes: Vec<Shape>, relaxed: Relaxed, rooms: &Rooms) -> (Self, Vec<Share>) {
         let numbered = shapes.iter().enumerate();
         let shape_of = numbered.flat_map(|(number, shape)| shape.orders.iter().map(move |order| (*order, number)));
         let shape_of = shape_of.collect();
@@ -81,14 +81,14 @@ impl Work {
 
 /// Room is worth its price, and a pod at most what its worth exceeds the price of its demand by: whatever the prices
 /// are, nothing on a node is worth more than that together.
-fn lower_to_priced(worth_max: &mut [f64], prices: &[f64], shapes: &[Shape], worth: &[f64], kinds: &[KindView<'_>]) {
+fn lower_to_priced(worth_max: &mut [f64], prices: &[f64], shapes: &[Shape], worth: &[f64], rooms: &Rooms) {
     let cost = |amounts: &[i64]| amounts.iter().zip(prices).map(|(amount, price)| *amount as f64 * price).sum::<f64>();
     let excess = |(shape, worth): (&Shape, &f64)| (worth - cost(&shape.demand)).max(0.0);
     let excess: Vec<(usize, f64)> =
         shapes.iter().zip(worth).map(excess).enumerate().filter(|(_, over)| *over > 0.0).collect();
-    for (known, kind) in worth_max.iter_mut().zip(kinds) {
-        let fitting = |(shape, over): &(usize, f64)| copies(&shapes[*shape].demand, &kind.room) as f64 * over;
-        let most = cost(&kind.room) + excess.iter().map(fitting).sum::<f64>();
+    for (known, room) in worth_max.iter_mut().zip(rooms.iter()) {
+        let fitting = |(shape, over): &(usize, f64)| copies(&shapes[*shape].demand, room) as f64 * over;
+        let most = cost(room) + excess.iter().map(fitting).sum::<f64>();
         *known = known.min(most);
     }
 }

@@ -1,6 +1,6 @@
 //! Rows that are much alike taken together, when there are too many to tell all of them apart in time.
 
-use super::{Covering, Row};
+use super::{Columns, Covering, Row};
 
 /// Rows by family; every row is in one.
 pub(crate) type Families = Vec<Vec<usize>>;
@@ -45,16 +45,18 @@ pub(super) fn merged(problem: &Covering, families: &Families) -> Covering {
         Row { count, demand: (0..resources).map(average).collect(), kin }
     };
     let rows: Vec<Row> = families.iter().map(row).collect();
-    let columns = problem.columns.iter().map(|column| {
+    let known = &problem.columns;
+    let mut columns = Columns::with_capacity(known.len(), known.resources, rows.len());
+    for column in 0..known.len() {
         // Between the caps of its largest and its smallest pods: a guide, on which no bound rests.
         let cap = |family: &Vec<usize>| {
-            let caps = family.iter().map(|row| column.caps.get(*row).copied().unwrap_or(0));
+            let caps = family.iter().map(|row| known.caps(column)[*row]);
             let (least, most) = caps.fold((u32::MAX, 0), |(least, most), cap| (least.min(cap), most.max(cap)));
             least + (most - least) / 2
         };
-        super::Column { price: column.price, room: column.room.clone(), caps: families.iter().map(cap).collect() }
-    });
-    Covering { columns: columns.collect(), rows }
+        columns.push(known.price(column), known.room(column).iter().copied(), families.iter().map(cap));
+    }
+    Covering { columns, rows }
 }
 
 struct Family {

@@ -59,29 +59,74 @@ const PROMISING: f64 = 0.98;
 const FOUND_BASE: u32 = 20;
 
 /// A group of equal pods.
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Row {
     /// How many there are; a row without pods is ignored.
     pub(crate) count: u64,
-    /// What one pod needs of each resource, in the units of [`Column::room`].
+    /// What one pod needs of each resource, in the units of the columns' room.
     pub(crate) demand: Vec<f64>,
     /// Rows of one kin differ in size only: where one may run, others that fit may too.
     pub(crate) kin: usize,
 }
 
-/// A kind of machine.
-pub(crate) struct Column {
-    /// Price of one machine. A column without a price (not a finite number) is ignored.
-    pub(crate) price: f64,
-    /// Room for pods in each resource; less than nothing counts as nothing.
-    pub(crate) room: Vec<f64>,
-    /// Most pods of each row on one machine; zero when the row may not run here.
-    pub(crate) caps: Vec<u32>,
+/// Kinds of machines, one after the other.
+pub(crate) struct Columns {
+    resources: usize,
+    rows: usize,
+    prices: Vec<f64>,
+    rooms: Vec<f64>,
+    caps: Vec<u32>,
+}
+
+impl Columns {
+    /// Room for some columns, each with so many resources, and caps for so many rows.
+    pub(crate) fn with_capacity(columns: usize, resources: usize, rows: usize) -> Self {
+        Self {
+            resources,
+            rows,
+            prices: Vec::with_capacity(columns),
+            rooms: Vec::with_capacity(columns * resources),
+            caps: Vec::with_capacity(columns * rows),
+        }
+    }
+
+    /// Adds a column: the price of one machine (without one, not a finite number, it is ignored), its room for pods
+    /// in each resource (less than nothing counts as nothing), and the most pods of each row on one machine (zero
+    /// when the row may not run there).
+    pub(crate) fn push(
+        &mut self,
+        price: f64,
+        room: impl IntoIterator<Item = f64>,
+        caps: impl IntoIterator<Item = u32>,
+    ) {
+        self.prices.push(price);
+        self.rooms.extend(room);
+        self.rooms.resize(self.prices.len() * self.resources, 0.0);
+        self.caps.extend(caps);
+        self.caps.resize(self.prices.len() * self.rows, 0);
+    }
+
+    fn len(&self) -> usize {
+        self.prices.len()
+    }
+
+    fn price(&self, column: usize) -> f64 {
+        self.prices[column]
+    }
+
+    fn room(&self, column: usize) -> &[f64] {
+        &self.rooms[column * self.resources..(column + 1) * self.resources]
+    }
+
+    fn caps(&self, column: usize) -> &[u32] {
+        &self.caps[column * self.rows..(column + 1) * self.rows]
+    }
 }
 
 /// The covering problem. All demands and rooms must be finite numbers.
 pub(crate) struct Covering {
     pub(crate) rows: Vec<Row>,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Columns,
 }
 
 /// A number of equally filled machines in the optimal mix. A column may have several shares.

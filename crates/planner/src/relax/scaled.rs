@@ -49,19 +49,15 @@ pub(super) struct Scaled {
 impl Scaled {
     pub(super) fn new(problem: &Covering) -> Self {
         let limits = Limits::new(problem);
-        let count = problem.rows.len();
-        let mut free = Vec::new();
-        let mut uncoverable = Vec::new();
+        let (mut free, mut uncoverable) = (Vec::new(), Vec::new());
         let (mut rows, mut unit) = (Vec::new(), Vec::new());
+        let Reach { best, gift } = limits.reach(problem);
         for k in (0..problem.rows.len()).filter(|&k| problem.rows[k].count > 0) {
-            let gift = limits.free.iter().copied().find(|&j| limits.pods[j * count + k] > 0.0);
-            let best = limits.priced.iter().map(|&j| limits.pods[j * count + k] / problem.columns[j].price);
-            let best = best.fold(0.0, f64::max);
-            if let Some(column) = gift {
-                free.push(Free { row: k, column, pods_per_machine: limits.pods[column * count + k] });
-            } else if best > 0.0 {
+            if let Some((column, pods_per_machine)) = gift[k] {
+                free.push(Free { row: k, column, pods_per_machine });
+            } else if best[k] > 0.0 {
                 rows.push(k);
-                unit.push(best);
+                unit.push(best[k]);
             } else {
                 uncoverable.push(k);
             }
@@ -125,116 +121,162 @@ impl Scaled {
 
     /// Writes the matrices of all columns worth keeping.
     fn fill(&mut self, problem: &Covering, limits: &Limits) {
-        let (m, count) = (self.rows.len(), problem.rows.len());
-        let mut scales = Vec::new();
         for r in 0..limits.resources {
             let demands = |k: &usize| demand(problem, *k, r) > 0.0;
-            let rooms = limits.priced.iter().map(|&j| room(problem, j, r) / problem.columns[j].price);
+            let rooms = limits.priced.iter().map(|&j| room(problem, j, r) / problem.columns.price(j));
             let scale = rooms.fold(0.0, f64::max);
             if scale > 0.0 && self.rows.iter().any(demands) {
-                scales.push((r, scale));
+                self.scales.push((r, scale));
             }
         }
-        self.resources = scales.len();
-        for &(r, scale) in &scales {
+        self.resources = self.scales.len();
+        for &(r, scale) in &self.scales {
             self.demand.extend(self.rows.iter().zip(&self.unit).map(|(&k, unit)| demand(problem, k, r) * unit / scale));
         }
-        let mut drafts = Vec::with_capacity(limits.priced.len());
-        for &j in &limits.priced {
-            let price = problem.columns[j].price;
-            let pods = &limits.pods[j * count..(j + 1) * count];
-            let most: Vec<f64> = (0..m).map(|i| pods[self.rows[i]] / (price * self.unit[i])).collect();
-            let mut rooms = Vec::with_capacity(scales.len());
-            for (i, &(r, scale)) in scales.iter().enumerate() {
-                // Room that even full caps could not use is worth nothing.
-                let usable: f64 = self.demand_of(i).iter().zip(&most).map(|(d, u)| d * u).sum();
-                rooms.push((room(problem, j, r) / (price * scale)).min(usable));
-            }
-            let weight = most.iter().sum::<f64>() + rooms.iter().sum::<f64>();
-            if most.iter().any(|&u| u > 0.0) {
-                drafts.push(Draft { column: j, price, rooms, most, weight });
-            }
-        }
-        self.scales = scales;
-        for draft in undominated(drafts) {
-            self.columns.push(draft.column);
-            self.price.push(draft.price);
-            self.room.extend(draft.rooms);
-            self.most.extend(draft.most);
+        let kept = Offers { problem, limits, scaled: self }.undominated();
+        let width = self.resources + self.rows.len();
+        for (column, start) in kept.columns {
+            let (rooms, most) = kept.offers[start..start + width].split_at(self.resources);
+            self.columns.push(column);
+            self.price.push(problem.columns.price(column));
+            self.room.extend(rooms);
+            self.most.extend(most);
         }
     }
 }
 
-/// A column in uniform units, before the dominated ones are dropped.
-struct Draft {
-    column: usize,
-    price: f64,
-    rooms: Vec<f64>,
-    most: Vec<f64>,
-    weight: f64,
-}
-
-/// Keeps the columns for which no other offers at least as much of everything for the same money.
+/// What one unit of price buys of each column: its room by resource, then its caps by row.
 ///
-/// Machines may be split in the relaxation, so prices need not match: what counts is what one unit of price buys.
-fn undominated(mut drafts: Vec<Draft>) -> Vec<Draft> {
-    let covers = |mine: &[f64], yours: &[f64]| mine.iter().zip(yours).all(|(x, y)| *x >= y * (1.0 - 1e-12));
-    drafts.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.column.cmp(&b.column)));
-    let mut kept: Vec<Draft> = Vec::with_capacity(drafts.len());
-    for draft in drafts {
-        if !kept.iter().any(|k| covers(&k.rooms, &draft.rooms) && covers(&k.most, &draft.most)) {
-            kept.push(draft);
-        }
-    }
-    kept.sort_by_key(|draft| draft.column);
-    kept
+/// It is worked out anew whenever it is looked at: rows times columns of it would be much, and few columns are kept.
+struct Offers<'a> {
+    problem: &'a Covering,
+    limits: &'a Limits,
+    scaled: &'a Scaled,
 }
 
-/// How many pods of each row one machine of each column may carry, split by whether the column costs anything.
+/// Columns that are worth keeping, each with where its offer begins.
+struct Kept {
+    columns: Vec<(usize, usize)>,
+    offers: Vec<f64>,
+}
+
+impl Offers<'_> {
+    /// The offer of a column; false when it carries nothing.
+    fn write(&self, column: usize, pods: &mut [f64], offer: &mut [f64]) -> bool {
+        let Scaled { rows, unit, scales, .. } = self.scaled;
+        let price = self.problem.columns.price(column);
+        self.limits.fill(self.problem, column, pods);
+        let (rooms, most) = offer.split_at_mut(scales.len());
+        for ((most, &k), unit) in most.iter_mut().zip(rows).zip(unit) {
+            *most = pods[k] / (price * unit);
+        }
+        for (i, (own, &(r, scale))) in rooms.iter_mut().zip(scales).enumerate() {
+            // Room that even full caps could not use is worth nothing.
+            let usable: f64 = self.scaled.demand_of(i).iter().zip(&*most).map(|(d, u)| d * u).sum();
+            *own = (room(self.problem, column, r) / (price * scale)).min(usable);
+        }
+        most.iter().any(|&u| u > 0.0)
+    }
+
+    /// The columns for which no other offers at least as much of everything for the same money.
+    ///
+    /// Machines may be split in the relaxation, so prices need not match: what counts is what one unit of price buys.
+    fn undominated(&self) -> Kept {
+        let width = self.scaled.scales.len() + self.scaled.rows.len();
+        let mut pods = vec![0.0; self.problem.rows.len()];
+        let mut offer = vec![0.0; width];
+        // Nothing that offers less in all covers what offers more.
+        let mut weights: Vec<(f64, usize)> = Vec::with_capacity(self.limits.priced.len());
+        for &column in &self.limits.priced {
+            if self.write(column, &mut pods, &mut offer) {
+                weights.push((offer.iter().sum(), column));
+            }
+        }
+        weights.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let covers = |mine: &[f64], yours: &[f64]| mine.iter().zip(yours).all(|(x, y)| *x >= y * (1.0 - 1e-12));
+        let mut kept = Kept { columns: Vec::new(), offers: Vec::new() };
+        for (_, column) in weights {
+            self.write(column, &mut pods, &mut offer);
+            if !kept.offers.chunks_exact(width).any(|known| covers(known, &offer)) {
+                kept.columns.push((column, kept.offers.len()));
+                kept.offers.extend(&offer);
+            }
+        }
+        kept.columns.sort_unstable();
+        kept
+    }
+}
+
+/// How many pods of each row one machine of a column may carry.
 struct Limits {
     resources: usize,
+    /// Columns that cost something, and those that do not.
     priced: Vec<usize>,
     free: Vec<usize>,
-    pods: Vec<f64>,
+    /// By resource then row how many pods one unit holds; without end where none is needed.
+    pods_per_unit: Vec<f64>,
+    /// Whether no machine is said to carry more pods of a row than there are.
+    few: bool,
+}
+
+/// The most that columns do for each row.
+struct Reach {
+    /// Pods that one unit of price carries.
+    best: Vec<f64>,
+    /// The first column that carries pods for nothing, and how many.
+    gift: Vec<Option<(usize, f64)>>,
 }
 
 impl Limits {
     fn new(problem: &Covering) -> Self {
         let resources = problem.rows.iter().map(|row| row.demand.len()).max().unwrap_or(0);
-        let mut inverse: Vec<Vec<(usize, f64)>> = vec![Vec::new(); resources];
-        for k in 0..problem.rows.len() {
-            for (r, list) in inverse.iter_mut().enumerate() {
-                let demand = demand(problem, k, r);
-                if demand > 0.0 {
-                    list.push((k, 1.0 / demand));
-                }
-            }
+        let mut pods_per_unit = Vec::with_capacity(resources * problem.rows.len());
+        for r in 0..resources {
+            pods_per_unit.extend((0..problem.rows.len()).map(|k| 1.0 / demand(problem, k, r)));
         }
-        // No machine carries more pods of a row than there are.
-        let few = problem.rows.len() <= ROWS_FEW;
-        let (mut priced, mut free, mut pods) = (Vec::new(), Vec::new(), Vec::new());
-        for (j, column) in problem.columns.iter().enumerate() {
-            if column.price.is_finite() && column.price > 0.0 {
+        let (mut priced, mut free) = (Vec::with_capacity(problem.columns.len()), Vec::new());
+        for j in 0..problem.columns.len() {
+            let price = problem.columns.price(j);
+            if price.is_finite() && price > 0.0 {
                 priced.push(j);
-            } else if column.price <= 0.0 {
+            } else if price <= 0.0 {
                 free.push(j);
             }
-            let start = pods.len();
-            pods.extend(problem.rows.iter().enumerate().map(|(k, row)| {
-                let cap = column.caps.get(k).copied().unwrap_or(0);
-                if few { u64::from(cap).min(row.count) as f64 } else { f64::from(cap) }
-            }));
-            for (r, list) in inverse.iter().enumerate() {
-                let room = room(problem, j, r);
-                for &(k, inverse) in list {
-                    let most: &mut f64 = &mut pods[start + k];
-                    if room * inverse < *most * (1.0 - SAME) {
-                        *most = room * inverse;
-                    }
-                }
+        }
+        Self { resources, priced, free, pods_per_unit, few: problem.rows.len() <= ROWS_FEW }
+    }
+
+    /// Writes the pods of each row on one machine of a column.
+    fn fill(&self, problem: &Covering, column: usize, pods: &mut [f64]) {
+        for ((pods, row), cap) in pods.iter_mut().zip(&problem.rows).zip(problem.columns.caps(column)) {
+            *pods = if self.few { u64::from(*cap).min(row.count) as f64 } else { f64::from(*cap) };
+        }
+        for (r, per_unit) in self.pods_per_unit.chunks_exact(pods.len().max(1)).enumerate() {
+            let room = room(problem, column, r);
+            for (pods, per_unit) in pods.iter_mut().zip(per_unit) {
+                let held = room * per_unit;
+                // Where nothing is needed and nothing is there this is no number, and no limit.
+                *pods = if held < *pods * (1.0 - SAME) { held } else { *pods };
             }
         }
-        Self { resources, priced, free, pods }
+    }
+
+    fn reach(&self, problem: &Covering) -> Reach {
+        let count = problem.rows.len();
+        let (mut best, mut gift) = (vec![0.0_f64; count], vec![None; count]);
+        let mut pods = vec![0.0; count];
+        for &column in &self.priced {
+            self.fill(problem, column, &mut pods);
+            let price = problem.columns.price(column);
+            best.iter_mut().zip(&pods).for_each(|(best, pods)| *best = best.max(pods / price));
+        }
+        for &column in &self.free {
+            self.fill(problem, column, &mut pods);
+            for (gift, pods) in gift.iter_mut().zip(&pods).filter(|(gift, pods)| gift.is_none() && **pods > 0.0) {
+                *gift = Some((column, *pods));
+            }
+        }
+        Reach { best, gift }
     }
 }
 
@@ -243,5 +285,5 @@ pub(super) fn demand(problem: &Covering, row: usize, resource: usize) -> f64 {
 }
 
 fn room(problem: &Covering, column: usize, resource: usize) -> f64 {
-    problem.columns[column].room.get(resource).map_or(0.0, |a| a.max(0.0))
+    problem.columns.room(column).get(resource).map_or(0.0, |a| a.max(0.0))
 }

@@ -1,17 +1,45 @@
 //! Hand-checked cases, and random ones against a slow independent simplex method and against brute force.
 
-use super::{Budget, Column, Covering, Interrupt, Relaxed, Row, certify, families};
+use super::{Budget, Columns, Interrupt, Relaxed, Row};
 
 const STEPS_AMPLE: u64 = 1_000_000;
 
 static NEVER: Interrupt = Interrupt::new();
 
+/// A kind of machine, apart from the others.
+struct Column {
+    price: f64,
+    room: Vec<f64>,
+    caps: Vec<u32>,
+}
+
+/// A covering problem that is easy to change.
+struct Covering {
+    rows: Vec<Row>,
+    columns: Vec<Column>,
+}
+
+impl Covering {
+    fn flat(&self) -> super::Covering {
+        let resources = self.columns.iter().map(|column| column.room.len()).max().unwrap_or(0);
+        let mut columns = Columns::with_capacity(self.columns.len(), resources, self.rows.len());
+        for column in &self.columns {
+            columns.push(column.price, column.room.iter().copied(), column.caps.iter().copied());
+        }
+        super::Covering { rows: self.rows.clone(), columns }
+    }
+}
+
 fn relax(problem: &Covering, steps: u64) -> Relaxed {
-    super::relax(problem, Budget { steps, interrupt: &NEVER })
+    super::relax(&problem.flat(), Budget { steps, interrupt: &NEVER })
 }
 
 fn relax_exactly(problem: &Covering, steps: u64) -> Relaxed {
-    super::relax_exactly(problem, Budget { steps, interrupt: &NEVER })
+    super::relax_exactly(&problem.flat(), Budget { steps, interrupt: &NEVER })
+}
+
+fn certify(problem: &Covering, duals: &[f64]) -> f64 {
+    super::certify(&problem.flat(), duals)
 }
 
 /// Reads `row COUNT : DEMAND...` and `column PRICE : ROOM... : CAP...` lines.
@@ -400,7 +428,7 @@ fn families_hold_every_row_once_and_never_mix_kins() {
     let mut dice = Dice(5);
     for most in [1, 3, 10, 1000] {
         let problem = random(&mut dice, 90, 3, 9);
-        let found = families(&problem, most);
+        let found = super::families(&problem.flat(), most);
         let mut rows: Vec<usize> = found.iter().flatten().copied().collect();
         rows.sort_unstable();
         assert_eq!(rows, (0..problem.rows.len()).collect::<Vec<usize>>());

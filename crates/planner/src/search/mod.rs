@@ -359,7 +359,7 @@ impl Search<'_, '_> {
             let attaches = |(driver, count): (&model::Text, &u32)| {
                 kind.kind.attach_limits.get(driver).is_none_or(|limit| count <= limit)
             };
-            holds(&kind.room, &node.used)
+            holds(&view.rooms[candidate.kind], &node.used)
                 && !kind.ports_collide(&node.host_ports)
                 && node.attached.by_driver.iter().all(attaches)
         })

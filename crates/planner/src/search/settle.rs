@@ -142,7 +142,7 @@ impl Search<'_, '_> {
             let demand = &self.solver.classes[class].demand;
             let view = &self.solver.pools[earlier];
             let candidates = view.menu(menu).candidates.iter();
-            let fitting = candidates.filter(|candidate| copies(demand, &view.kinds[candidate.kind].room) > 0);
+            let fitting = candidates.filter(|candidate| copies(demand, &view.rooms[candidate.kind]) > 0);
             fitting.into_iter().any(|candidate| self.has_room(earlier, new, chosen, Some(candidate.kind)))
         })
     }
@@ -162,7 +162,7 @@ impl Search<'_, '_> {
         let own =
             cells.iter().find(|cell| cell.domains.iter().all(|(key, domain)| node.domains.get(key) == Some(domain)))?;
         let view = &self.solver.pools[pool];
-        let fits = |candidate: &&Candidate| holds(&view.kinds[candidate.kind].room, &used);
+        let fits = |candidate: &&Candidate| holds(&view.rooms[candidate.kind], &used);
         (!kinds.is_empty()).then_some(())?;
         view.menu(own.menu).candidates.iter().find(fits).map(|candidate| candidate.price)
     }
