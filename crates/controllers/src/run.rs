@@ -8,11 +8,10 @@ use futures::future::{BoxFuture, Either, pending, select};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 use planner::{PlaceConfig, ReservationPolicy};
-use prometheus_client::registry::Registry;
 
 use crate::clock::{Clock, SystemClock};
 use crate::context::{Context, ContextParts};
-use crate::metrics::{Build, Metrics};
+use crate::metrics::{Build, Metrics, Naming};
 use crate::planted::Planted;
 use crate::process::{
     LeaderConfig, LeaderElector, Lost, Options, ProcessMetrics, Readiness, ServeError, bind_all_interfaces,
@@ -59,11 +58,10 @@ pub enum RunError {
 /// Runs until SIGTERM or SIGINT, or until another process leads.
 pub async fn run(wiring: Wiring) -> Result<(), RunError> {
     let Wiring { options, client, provider, build, host_name, process_id, on_leading } = wiring;
-    let mut registry = Registry::default();
-    let metrics = Arc::new(Metrics::new(&mut registry, &build));
-    registry.register_collector(Box::new(ProcessMetrics::default()));
+    let metrics = Arc::new(Metrics::new(&build, Naming::of(provider.as_ref())));
+    metrics.collect_from(Arc::new(ProcessMetrics::default()));
     let readiness = Readiness::default();
-    serve(&options, registry, &readiness).await?;
+    serve(&options, &metrics, &readiness).await?;
     tokio::spawn(look_up_resources(client.clone(), readiness.clone()));
     let shutdown = shutdown_signal()?;
     let operation = Operation {
@@ -211,9 +209,9 @@ async fn finish(failure: Option<RunError>, elector: Option<LeaderElector>) -> Re
     Ok(())
 }
 
-async fn serve(options: &Options, registry: Registry, readiness: &Readiness) -> Result<(), ServeError> {
+async fn serve(options: &Options, metrics: &Arc<Metrics>, readiness: &Readiness) -> Result<(), ServeError> {
     let probes = bind_all_interfaces(options.health_probe_port, probe_router(readiness.clone())).await?;
-    let metrics = bind_all_interfaces(options.metrics_port, metrics_router(Arc::new(registry))).await?;
+    let metrics = bind_all_interfaces(options.metrics_port, metrics_router(Arc::clone(metrics))).await?;
     tracing::info!(probes = %probes.address(), metrics = %metrics.address(), "serving probes and metrics");
     for server in [probes, metrics] {
         tokio::spawn(async move {

@@ -1,10 +1,10 @@
 //! Controllers as processes of a world.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::CloudProvider;
-use controllers::metrics::{Build, Metrics};
+use controllers::metrics::{Build, Metrics, Naming};
 use controllers::planted::Planted;
 use controllers::process::{Options, Program, Readiness};
 use controllers::run::{Operation, operate};
@@ -14,7 +14,6 @@ use futures::future::BoxFuture;
 use karpenter_kwok::{KwokProvider, instance_types};
 use model::{Plan, Snapshot};
 use planner::PlaceConfig;
-use prometheus_client::registry::Registry;
 
 use crate::chance::Chance;
 use crate::clock::VirtualClock;
@@ -49,7 +48,7 @@ pub struct Controller {
     name: String,
     processes: crate::process::Processes,
     ending: Ending,
-    registry: Arc<Mutex<Registry>>,
+    metrics: Arc<Metrics>,
 }
 
 impl Controller {
@@ -70,11 +69,7 @@ impl Controller {
 
     /// Its metrics as the endpoint would show them.
     pub fn metrics(&self) -> String {
-        let mut text = String::new();
-        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        // Writing to a string cannot fail.
-        let _ = prometheus_client::encoding::text::encode(&mut text, &registry);
-        text
+        self.metrics.scrape()
     }
 }
 
@@ -102,8 +97,7 @@ impl World {
         };
         let client = self.wire.client(caller.clone());
         let Wired { provider, on_leading } = self.provider(client.clone(), caller);
-        let mut registry = Registry::default();
-        let metrics = Arc::new(Metrics::new(&mut registry, &build()));
+        let metrics = Arc::new(Metrics::new(&build(), Naming::of(provider.as_ref())));
         let launches = Chance::of(self.settings.seed, &format!("{name} at {}", self.clock.elapsed().as_nanos()));
         let operation = Operation {
             options,
@@ -114,7 +108,7 @@ impl World {
                 clock: self.clock,
                 plans: self.settings.keep_plans.then(|| self.plans.clone()),
             }),
-            metrics,
+            metrics: Arc::clone(&metrics),
             readiness: Readiness::default(),
             host_name: name.to_owned(),
             process_id: launches.word(),
@@ -129,8 +123,7 @@ impl World {
             };
             operate(operation, stopping).await.map_err(|error| error.to_string())
         });
-        let registry = Arc::new(Mutex::new(registry));
-        Ok(Controller { name: name.to_owned(), processes: self.processes.clone(), ending, registry })
+        Ok(Controller { name: name.to_owned(), processes: self.processes.clone(), ending, metrics })
     }
 
     /// Keeps controllers of these names running: one that ends is started again after a pause. Never returns but with

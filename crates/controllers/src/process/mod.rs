@@ -20,6 +20,7 @@ pub use flags::{Flag, Program};
 pub use leader::{LeaderConfig, LeaderElector, LeaderError, LeaseRecord, LeaseStep, Lost, decide};
 pub use logging::{LogSettings, Outputs, Record, json_layer, render};
 pub use options::{FeatureGates, LogLevel, MinValuesPolicy, Options, OptionsError, PreferencePolicy};
+pub(crate) use process_metrics::PROCESS_ROWS;
 pub use process_metrics::ProcessMetrics;
 pub use serve::{
     NotReady, Readiness, ServeError, Server, bind, bind_all_interfaces, metrics_router, missing_resources, probe_router,

@@ -1,21 +1,29 @@
 //! The usual `process_*` metrics, read from `/proc` on each scrape.
 
-use std::fmt;
 use std::path::PathBuf;
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
+use crate::metrics::{Collector, Kind, Page, Row, Source};
+
+const fn row(name: &'static str, kind: Kind, help: &'static str) -> Row {
+    Row { name, kind, labels: &[], help, source: Source::Computed }
+}
+
+const CPU: Row = row("process_cpu_seconds_total", Kind::Counter, "User and system CPU time spent in seconds");
+const RESIDENT: Row = row("process_resident_memory_bytes", Kind::Gauge, "Resident memory in bytes");
+const VIRTUAL: Row = row("process_virtual_memory_bytes", Kind::Gauge, "Virtual memory in bytes");
+const STARTED: Row = row("process_start_time_seconds", Kind::Gauge, "When the process started, in seconds since 1970");
+const OPEN_FILES: Row = row("process_open_fds", Kind::Gauge, "Open file descriptors");
+const OPEN_FILES_MAX: Row = row("process_max_fds", Kind::Gauge, "File descriptors that may be open");
+
+/// The rows of the table that are about the process.
+pub(crate) const PROCESS_ROWS: &[Row] = &[CPU, RESIDENT, VIRTUAL, STARTED, OPEN_FILES, OPEN_FILES_MAX];
 
 /// The unit of times in `/proc`: the kernel reports hundredths of a second to programs on every architecture in use.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Adds CPU, memory, start time and open files of this process to a scrape.
 ///
-/// Register it on a registry without a prefix. What the system does not tell is left out; elsewhere than on Linux that
-/// is everything.
+/// What the system does not tell is left out; elsewhere than on Linux that is everything.
 #[derive(Debug)]
 pub struct ProcessMetrics {
     proc: PathBuf,
@@ -32,54 +40,29 @@ impl ProcessMetrics {
         std::fs::read_to_string(self.proc.join(file)).ok()
     }
 
-    fn gauges(&self, stat: Option<&ProcessStat>) -> Vec<Gauge> {
+    fn values(&self) -> [(&'static Row, Option<f64>); 6] {
+        let stat = self.text("self/stat").as_deref().and_then(parse_stat);
         let status = self.text("self/status");
         let system = self.text("stat");
         let limits = self.text("self/limits");
         let open_files = std::fs::read_dir(self.proc.join("self/fd")).ok().map(|entries| entries.count() as f64);
         let start_time = stat.zip(system.as_deref().and_then(boot_time_seconds));
-        let gauges = [
-            (
-                "process_resident_memory_bytes",
-                "Resident memory size in bytes",
-                status.as_deref().and_then(resident_memory_bytes),
-            ),
-            (
-                "process_virtual_memory_bytes",
-                "Virtual memory size in bytes",
-                stat.map(|stat| stat.virtual_memory_bytes),
-            ),
-            (
-                "process_start_time_seconds",
-                "Start time of the process since the Unix epoch in seconds",
-                start_time.map(|(stat, boot)| boot + stat.started_seconds_after_boot),
-            ),
-            ("process_open_fds", "Number of open file descriptors", open_files),
-            ("process_max_fds", "Maximum number of open file descriptors", limits.as_deref().and_then(open_files_max)),
-        ];
-        gauges.into_iter().filter_map(|(name, help, value)| Some(Gauge { name, help, value: value? })).collect()
+        [
+            (&CPU, stat.map(|stat| stat.cpu_seconds)),
+            (&RESIDENT, status.as_deref().and_then(resident_memory_bytes)),
+            (&VIRTUAL, stat.map(|stat| stat.virtual_memory_bytes)),
+            (&STARTED, start_time.map(|(stat, boot)| boot + stat.started_seconds_after_boot)),
+            (&OPEN_FILES, open_files),
+            (&OPEN_FILES_MAX, limits.as_deref().and_then(open_files_max)),
+        ]
     }
 }
 
-struct Gauge {
-    name: &'static str,
-    help: &'static str,
-    value: f64,
-}
-
 impl Collector for ProcessMetrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let stat = self.text("self/stat").as_deref().and_then(parse_stat);
-        if let Some(stat) = &stat {
-            let help = "Total user and system CPU time spent in seconds";
-            let counter = encoder.encode_descriptor("process_cpu_seconds", help, None, MetricType::Counter)?;
-            ConstCounter::new(stat.cpu_seconds).encode(counter)?;
+    fn collect(&self, page: &mut Page) {
+        for (row, value) in self.values() {
+            page.metric(row, value.map(|value| ([], value)));
         }
-        for Gauge { name, help, value } in self.gauges(stat.as_ref()) {
-            let gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            ConstGauge::new(value).encode(gauge)?;
-        }
-        Ok(())
     }
 }
 
@@ -123,20 +106,16 @@ fn open_files_max(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use prometheus_client::encoding::text::encode;
-    use prometheus_client::registry::Registry;
-
     use super::{ProcessMetrics, ProcessStat, boot_time_seconds, open_files_max, parse_stat, resident_memory_bytes};
+    use crate::metrics::{Collector, Page};
 
     const STAT: &str = "4242 (a ) (b) S 1 4242 4242 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 8 0 123456 1073741824 2048 \
                         18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
 
     fn scrape(proc: &std::path::Path) -> String {
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(ProcessMetrics { proc: proc.to_owned() }));
-        let mut text = String::new();
-        encode(&mut text, &registry).unwrap();
-        text
+        let mut page = Page::default();
+        ProcessMetrics { proc: proc.to_owned() }.collect(&mut page);
+        page.into_text()
     }
 
     #[test]
@@ -186,18 +165,18 @@ mod tests {
         assert_eq!(
             samples,
             [
-                "process_cpu_seconds_total 3.0",
-                "process_resident_memory_bytes 2097152.0",
-                "process_virtual_memory_bytes 1073741824.0",
-                "process_start_time_seconds 1700001234.56",
-                "process_open_fds 2.0",
-                "process_max_fds 1024.0",
+                "process_cpu_seconds_total 3",
+                "process_resident_memory_bytes 2.097152e+06",
+                "process_virtual_memory_bytes 1.073741824e+09",
+                "process_start_time_seconds 1.70000123456e+09",
+                "process_open_fds 2",
+                "process_max_fds 1024",
             ]
         );
     }
 
     #[test]
     fn what_is_not_told_is_left_out() {
-        assert_eq!(scrape(std::path::Path::new("/nonexistent")), "# EOF\n");
+        assert_eq!(scrape(std::path::Path::new("/nonexistent")), "");
     }
 }

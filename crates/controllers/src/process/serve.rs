@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::Client;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 
-/// The content type of the OpenMetrics text format.
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+use crate::metrics::Metrics;
+
+/// The content type of the text format that every Prometheus reads.
+const METRICS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The group and version in which our resources must be served.
 const RESOURCES_VERSION: &str = "karpenter.sh/v1";
 /// The kinds without which no reconciler can work.
@@ -133,17 +133,21 @@ pub fn probe_router(readiness: Readiness) -> Router {
     Router::new().route("/healthz", get(|| async { "ok" })).route("/readyz", get(ready))
 }
 
-/// `/metrics`, in the OpenMetrics text format.
-pub fn metrics_router(registry: Arc<Registry>) -> Router {
-    Router::new().route("/metrics", get(move || async move { metrics_response(&registry) }))
-}
-
-fn metrics_response(registry: &Registry) -> Response {
-    let mut text = String::new();
-    match encode(&mut text, registry) {
-        Ok(()) => ([(header::CONTENT_TYPE, OPENMETRICS)], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("cannot encode metrics: {error}")).into_response(),
-    }
+/// `/metrics`, in the text format of Prometheus.
+pub fn metrics_router(metrics: Arc<Metrics>) -> Router {
+    let answer = move || {
+        let metrics = Arc::clone(&metrics);
+        async move {
+            // A large cluster has a long page; the threads of the runtime have other things to do meanwhile.
+            match tokio::task::spawn_blocking(move || metrics.scrape()).await {
+                Ok(text) => ([(header::CONTENT_TYPE, METRICS_TEXT)], text).into_response(),
+                Err(error) => {
+                    (StatusCode::INTERNAL_SERVER_ERROR, format!("cannot tell metrics: {error}")).into_response()
+                }
+            }
+        }
+    };
+    Router::new().route("/metrics", get(answer))
 }
 
 /// Why an endpoint cannot be served.
@@ -209,13 +213,12 @@ mod tests {
 
     use axum::Router;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
-    use prometheus_client::metrics::counter::Counter;
-    use prometheus_client::registry::Registry;
     use tokio::sync::oneshot;
 
     use super::{
         NotReady, Readiness, ServeError, bind, bind_all_interfaces, metrics_router, missing_kinds, probe_router,
     };
+    use crate::metrics::{Build, Metrics, Naming};
 
     const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -279,21 +282,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn metrics_are_open_metrics() {
-        let mut registry = Registry::default();
-        let counter = Counter::<u64>::default();
-        counter.inc_by(3);
-        registry.register("things", "Things counted", counter);
-        let responses = fetch(metrics_router(Arc::new(registry)), &["/metrics", "/healthz"]).await;
+    async fn metrics_are_served_as_text() {
+        let text = |text: &str| text.to_owned();
+        let build = Build { version: text("1"), goversion: text("rust"), goarch: text("x"), commit: text("c") };
+        let naming = Naming { node_class: text("class"), well_known: Vec::new() };
+        let metrics = Arc::new(Metrics::new(&build, naming));
+        let responses = fetch(metrics_router(metrics), &["/metrics", "/healthz"]).await;
         assert!(
-            responses[0].contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"),
+            responses[0].contains("content-type: text/plain; version=0.0.4; charset=utf-8\r\n"),
             "{}",
             responses[0]
         );
-        assert_eq!(
-            status_and_body(&responses[0]),
-            ("HTTP/1.1 200 OK", "# HELP things Things counted.\n# TYPE things counter\nthings_total 3\n# EOF\n")
-        );
+        let info = "# HELP karpenter_build_info What is running\n# TYPE karpenter_build_info gauge\n\
+                    karpenter_build_info{version=\"1\",goversion=\"rust\",goarch=\"x\",commit=\"c\"} 1\n";
+        assert_eq!(status_and_body(&responses[0]), ("HTTP/1.1 200 OK", info));
         assert_eq!(status_and_body(&responses[1]).0, "HTTP/1.1 404 Not Found");
     }
 
