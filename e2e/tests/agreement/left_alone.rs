@@ -3,6 +3,9 @@
 //! A second round must be enough. There are two ways out, and both have to be shown: no plan at all places a pod any more,
 //! because of what the kube-scheduler did before, which is proved by trying every plan; or the kube-scheduler put a pod
 //! of the second round elsewhere than planned and so took the room of another, which then gets a third.
+//!
+//! Daemons count by pool and type (PROV-34): one that keeps to a zone is counted in all zones of its pool. A pod that
+//! only fits where such a daemon will not be is refused, here as by the reference; it is told apart from the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use model::{InstanceType, Plan, PodKey, Pool, Price, Snapshot};
+use model::{Daemon, InstanceType, Plan, PodKey, Pool, Price, Snapshot, Text};
 
 use crate::bench::{Bench, is_of_others, reasons};
 use crate::brute::{Cost, Outcome, more_placed};
@@ -47,11 +50,15 @@ pub(crate) async fn run(bench: &Bench<'_>, draft: &Draft, case: &Case) -> Result
         let plan = judged_plan(&settled.snapshot)?;
         let told = || format!("round {number}, with {:?}:\n{}", settled.homes, shown(&plan));
         let refused: BTreeSet<PodKey> = plan.unplaced.iter().flat_map(|unplaced| unplaced.pods.clone()).collect();
-        if !refused.is_empty() {
-            prove(&settled.snapshot, &plan).with_context(told)?;
-        }
+        let proof =
+            if refused.is_empty() { Proof::NoPlan } else { prove(&settled.snapshot, &plan).with_context(told)? };
         if refused.len() == settled.snapshot.pending.len() {
-            rounds.beyond_help = by_reason(&settled.complaints);
+            rounds.beyond_help = match proof {
+                Proof::NoPlan => by_reason(&settled.complaints),
+                Proof::DaemonsElsewhere => {
+                    BTreeMap::from([("room only beside daemons of other zones".to_owned(), refused.len())])
+                }
+            };
             break;
         }
         let round = Round { number, seed: u64::from(number), cordoned: true };
@@ -77,16 +84,43 @@ async fn open(bench: &Bench<'_>, made: &CarriedOut, expected: &BTreeSet<PodKey>)
     Settled::wait(bench, expected).await
 }
 
+/// Why no plan places more pods.
+#[derive(Clone, Copy, Debug)]
+enum Proof {
+    /// There is none that keeps every rule.
+    NoPlan,
+    /// There is none that leaves room for a daemon wherever its pool allows it.
+    DaemonsElsewhere,
+}
+
 /// Fails if some plan that keeps every rule, whatever it costs, places more pods, or if that cannot be told.
-fn prove(snapshot: &Snapshot, plan: &Plan) -> Result<()> {
+fn prove(snapshot: &Snapshot, plan: &Plan) -> Result<Proof> {
     let snapshot =
         Snapshot { pools: snapshot.pools.iter().map(|pool| for_nothing(pool)).collect(), ..snapshot.clone() };
     let cost = Cost { price: Price::ZERO, ..Cost::of(&snapshot, plan, Price::ZERO) };
     match more_placed(&snapshot, &cost) {
-        Outcome::NothingBetter => Ok(()),
-        Outcome::Better(found) => bail!("pods are refused that could be placed:\n{}", found.text),
+        Outcome::NothingBetter => Ok(Proof::NoPlan),
         Outcome::TooLarge => bail!("pods are refused, and there are too many plans to try"),
+        Outcome::Better(found) => match more_placed(&with_daemons_everywhere(&snapshot), &cost) {
+            Outcome::NothingBetter => Ok(Proof::DaemonsElsewhere),
+            _ => bail!("pods are refused that could be placed:\n{}", found.text),
+        },
     }
+}
+
+/// The snapshot with daemons that run wherever their pool and a type let them.
+fn with_daemons_everywhere(snapshot: &Snapshot) -> Snapshot {
+    let offerings = snapshot.pools.iter().flat_map(|pool| &pool.types).flat_map(|kind| &kind.offerings);
+    let chosen: BTreeSet<Text> =
+        offerings.flat_map(|one| one.requirements.iter().map(|(key, _)| key.clone())).collect();
+    let everywhere = |daemon: &Arc<Daemon>| {
+        let mut class = daemon.class.as_ref().clone();
+        for alternative in &mut class.alternatives {
+            chosen.iter().for_each(|key| alternative.remove(key));
+        }
+        Arc::new(Daemon { class: Arc::new(class), ..daemon.as_ref().clone() })
+    };
+    Snapshot { daemons: snapshot.daemons.iter().map(everywhere).collect(), ..snapshot.clone() }
 }
 
 /// The pool with nothing to pay: who looks for more room need not look at prices.
