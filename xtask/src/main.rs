@@ -9,7 +9,9 @@ mod catalogue;
 mod cluster;
 mod compatibility;
 mod deny;
+mod go_programs;
 mod house;
+mod load;
 mod openapi;
 mod picture;
 mod protobuf;
@@ -52,6 +54,7 @@ enum XtaskCommand {
     Sim(sim::SimArgs),
     Bench(bench::BenchArgs),
     Agree(agree::AgreeArgs),
+    Load(load::LoadArgs),
     /// Runs the demo and draws what it prints as `docs/demo.svg`.
     Picture,
     Rows(rows::RowsArgs),
@@ -81,6 +84,7 @@ fn run(command: &XtaskCommand) -> Result<()> {
         XtaskCommand::Sim(args) => sim::run(&root, args),
         XtaskCommand::Bench(args) => bench::run(&root, args),
         XtaskCommand::Agree(args) => agree::run(&root, args),
+        XtaskCommand::Load(args) => load::run(&root, args),
         XtaskCommand::Picture => picture::run(&root),
         XtaskCommand::Rows(args) => rows::run(&root, args),
         XtaskCommand::Compatibility(args) => compatibility::run(&root, args),

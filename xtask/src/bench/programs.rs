@@ -4,12 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use control_plane::{Toolbox, cache_root};
 
 use crate::cargo::{cargo, shown, succeed, target_folder};
-
-/// The Go module of the comparison.
-const GO_MODULE: &str = "bench";
+use crate::go_programs::build_go;
 
 /// Whether a run of the Go scheduler is followed by one that weighs its heap.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,26 +36,15 @@ pub(super) struct Programs {
 impl Programs {
     /// Builds all of them: the Go programs into the build cache, ours as users build it.
     pub(super) fn build(root: &Path) -> Result<Self> {
-        Toolbox::require_go()?;
-        let bin = cache_root()?.join("bench/bin");
-        std::fs::create_dir_all(&bin).with_context(|| format!("create `{}`", bin.display()))?;
-        let mut go = Command::new("go");
-        go.current_dir(root.join(GO_MODULE))
-            // Karpenter asks for a newer Go than most have; Go can fetch it by itself, and may be told not to.
-            .env("GOTOOLCHAIN", "auto")
-            .env("GOWORK", "off")
-            .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-o"])
-            .arg(&bin)
-            .arg("./cmd/...");
-        eprintln!("building the Go scheduler and the generator of scenarios");
-        succeed(&mut go)?;
+        let scenarios = build_go(root, "./cmd/scenarios", "scenarios")?;
+        let peer = build_go(root, "./cmd/peer", "peer")?;
         let mut build = cargo(root)?;
         // Lints are for tests. What is measured is what a user builds.
         build.env_remove("RUSTC_WORKSPACE_WRAPPER").args(["build", "--release", "--package", "kubectl-karpenter"]);
         succeed(&mut build)?;
         Ok(Self {
-            scenarios: bin.join("scenarios"),
-            peer: bin.join("peer"),
+            scenarios,
+            peer,
             ours: target_folder(root)?.join("release/kubectl-karpenter"),
         })
     }

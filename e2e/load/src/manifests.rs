@@ -1,0 +1,108 @@
+//! What is asked of a controller.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// A load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Story {
+    /// Pods of 30 Deployments of different sizes, with 20 NodePools.
+    Many {
+        /// How many pods in all.
+        pods: u32,
+    },
+    /// Pods that keep each other off their nodes.
+    Alone {
+        /// How many pods, and with it how many nodes.
+        pods: u32,
+    },
+}
+
+const DEPLOYMENTS: u32 = 30;
+const POOLS: u32 = 20;
+
+impl Story {
+    pub(crate) fn pods(self) -> u32 {
+        match self {
+            Self::Many { pods } | Self::Alone { pods } => pods,
+        }
+    }
+
+    /// The node class and the pools.
+    pub(crate) fn pools(self) -> Vec<Value> {
+        let pools = match self {
+            Self::Many { .. } => POOLS,
+            Self::Alone { .. } => 1,
+        };
+        let class = json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"}});
+        std::iter::once(class).chain((0..pools).map(pool)).collect()
+    }
+
+    /// The workloads.
+    pub(crate) fn deployments(self) -> Vec<Value> {
+        match self {
+            Self::Many { pods } => (0..DEPLOYMENTS)
+                .map(|number| {
+                    let replicas = pods / DEPLOYMENTS + u32::from(number < pods % DEPLOYMENTS);
+                    deployment(number, replicas, &json!({}))
+                })
+                .collect(),
+            Self::Alone { pods } => {
+                let apart = json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "load-0"}}}
+                ]}});
+                vec![deployment(0, pods, &apart)]
+            }
+        }
+    }
+}
+
+impl fmt::Display for Story {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Many { pods } => write!(formatter, "{pods} pods of {DEPLOYMENTS} Deployments, {POOLS} NodePools"),
+            Self::Alone { pods } => write!(formatter, "{pods} pods, one per node"),
+        }
+    }
+}
+
+fn pool(number: u32) -> Value {
+    json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": format!("load-{number:02}")},
+        "spec": {"template": {"spec": {
+            "nodeClassRef": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"},
+            "requirements": [
+                {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]},
+                {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]},
+            ],
+        }}},
+    })
+}
+
+/// Sizes differ from Deployment to Deployment as they do in a cluster: a few large ones among many small ones.
+fn deployment(number: u32, replicas: u32, affinity: &Value) -> Value {
+    const MILLICPU: [u32; 6] = [100, 250, 250, 500, 1000, 2000];
+    const MEBIBYTES: [u32; 5] = [128, 256, 512, 1024, 4096];
+    let name = format!("load-{number}");
+    let cpu = format!("{}m", MILLICPU[number as usize % MILLICPU.len()]);
+    let memory = format!("{}Mi", MEBIBYTES[number as usize % MEBIBYTES.len()]);
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {
+                    "affinity": affinity,
+                    "terminationGracePeriodSeconds": 0,
+                    "containers": [{
+                        "name": "pause", "image": "registry.k8s.io/pause:3.10",
+                        "resources": {"requests": {"cpu": cpu, "memory": memory}},
+                    }],
+                },
+            },
+        },
+    })
+}

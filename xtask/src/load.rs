@@ -1,0 +1,39 @@
+//! `cargo xtask load`: the controller and the Go program under load on the real control plane, in turns.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::cargo::{cargo, succeed, target_folder};
+use crate::go_programs::build_go;
+
+/// The Go program with the KWOK provider, by the name of its package.
+const PEER_PACKAGE: &str = "sigs.k8s.io/karpenter/kwok";
+const DEFINITIONS: &str = "charts/karpenter-kwok/crds";
+
+/// Measures the controller and the Go program under load on the real control plane (needs go).
+///
+/// Prints a table in Markdown with the ratios. Everything is seen from outside: through the API server, its audit log,
+/// the process table and the metrics endpoint.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct LoadArgs {
+    /// --many PODS..., --alone PODS..., --runs N, --controller NAME=PROGRAM for one more; --help lists them all.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Builds both programs as users build them, and hands the arguments on to the program that measures.
+pub(crate) fn run(root: &Path, args: &LoadArgs) -> Result<()> {
+    let peer = build_go(root, PEER_PACKAGE, "karpenter-kwok-peer")?;
+    let mut build = cargo(root)?;
+    build.env_remove("RUSTC_WORKSPACE_WRAPPER").args(["build", "--release", "--package", "karpenter-kwok"]);
+    succeed(&mut build)?;
+    let ours = target_folder(root)?.join("release/karpenter-kwok");
+    let mut command = cargo(root)?;
+    command.args(["run", "--quiet", "--package", "load", "--"]);
+    command.arg("--definitions").arg(root.join(DEFINITIONS));
+    command.arg("--controller").arg(format!("ours={}", ours.display()));
+    command.arg("--controller").arg(format!("peer={}", peer.display()));
+    succeed(command.args(&args.arguments))
+}
