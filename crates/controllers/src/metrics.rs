@@ -64,6 +64,32 @@ struct CodeLabel {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabel {
+    reason: &'static str,
+}
+
+/// Why the eviction API refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeldBack {
+    /// The pod's budget allows no eviction now.
+    BudgetExhausted,
+    /// The pod's budget can never allow one.
+    BudgetNeverAllows,
+    /// The pod has several budgets, which the API does not support.
+    SeveralBudgets,
+}
+
+impl HeldBack {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::BudgetExhausted => "budget_exhausted",
+            Self::BudgetNeverAllows => "budget_never_allows",
+            Self::SeveralBudgets => "several_budgets",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct KindLabel {
     kind: &'static str,
 }
@@ -105,6 +131,7 @@ pub struct Metrics {
     nodes_terminated: Family<NodeLabels, Counter>,
     nodes_drained: Family<PoolLabel, Counter>,
     evictions: Family<CodeLabel, Counter>,
+    evictions_held_back: Family<ReasonLabel, Counter>,
     solve_seconds: Family<ControllerLabel, Histogram>,
     first_claim_seconds: Histogram,
     unschedulable_pods: Family<ControllerLabel, Gauge>,
@@ -142,6 +169,7 @@ impl Metrics {
             nodes_terminated: Family::default(),
             nodes_drained: Family::default(),
             evictions: Family::default(),
+            evictions_held_back: Family::default(),
             solve_seconds: Family::new_with_constructor(duration_histogram),
             first_claim_seconds: duration_histogram(),
             unschedulable_pods: Family::default(),
@@ -173,6 +201,8 @@ impl Metrics {
         registry.register("nodes_terminated", "Nodes that are gone", self.nodes_terminated.clone());
         registry.register("nodes_drained", "Nodes that were drained", self.nodes_drained.clone());
         registry.register("pods_eviction_requests", "Evictions by HTTP code", self.evictions.clone());
+        let held_back = "Evictions that disruption budgets refused, by whether that can ever change";
+        registry.register("pods_evictions_held_back", held_back, self.evictions_held_back.clone());
         let solve = "Duration of one solve in seconds";
         registry.register("scheduler_scheduling_duration_seconds", solve, self.solve_seconds.clone());
         let first = "Time from the end of the batch window to the first NodeClaim in seconds";
@@ -237,6 +267,10 @@ impl Metrics {
 
     pub(crate) fn eviction_answered(&self, code: u16) {
         self.evictions.get_or_create(&CodeLabel { code }).inc();
+    }
+
+    pub(crate) fn eviction_held_back(&self, cause: HeldBack) {
+        self.evictions_held_back.get_or_create(&ReasonLabel { reason: cause.as_str() }).inc();
     }
 
     pub(crate) fn solved(&self, seconds: f64, plan: &Plan) {
