@@ -174,7 +174,10 @@ async fn a_budget_holds_a_drain_back(bed: &impl Bed) -> Result<()> {
     let uids = |pods: Vec<Pod>| pods.into_iter().filter_map(|pod| pod.uid()).collect::<BTreeSet<_>>();
     assert_eq!(uids(held.items), uids(before.into_values().collect()), "nobody was evicted");
     wait_for(bed.events(), "the event", |events| {
-        events.values().any(|event| event.message.as_deref() == Some("evicting pod violates a PDB"))
+        events.values().any(|event| {
+            let message = event.message.as_deref().unwrap_or_default();
+            message.starts_with("Failed to drain node, evicting pod violates a PDB (Pod=default/inflate-")
+        })
     })
     .await?;
 

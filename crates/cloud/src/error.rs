@@ -90,3 +90,43 @@ pub struct CloudError {
     /// What the provider said.
     pub message: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CP-01: what each failure means for its claim, and the names under which people see it.
+    #[test]
+    fn errors_say_what_comes_next() {
+        let message = || "m".to_owned();
+        let pause = Some(Duration::from_secs(3));
+        let (again, later) = (Next::Retry { after: None }, Next::Retry { after: pause });
+        let table = [
+            (
+                LaunchError::InsufficientCapacity { message: message() },
+                Next::Replan,
+                ["insufficient capacity, m", "LaunchFailed", "insufficient_capacity"],
+            ),
+            (
+                LaunchError::NodeClassNotReady { message: message() },
+                Next::Replan,
+                ["NodeClassRef not ready, m", "LaunchFailed", "nodeclass_not_ready"],
+            ),
+            (
+                LaunchError::Throttled { message: message(), after: pause },
+                later,
+                ["throttled, m", "LaunchFailed", "launch_failed"],
+            ),
+            (
+                LaunchError::Refused { reason: "SubnetsFull".to_owned(), message: message() },
+                again.clone(),
+                ["m", "SubnetsFull", "launch_failed"],
+            ),
+            (LaunchError::Failed { message: message() }, again, ["m", "LaunchFailed", "launch_failed"]),
+        ];
+        for (error, next, names) in table {
+            assert_eq!(error.next(), next, "{error:?}");
+            assert_eq!([&error.to_string(), error.condition_reason(), error.metric_reason()], names, "{error:?}");
+        }
+    }
+}

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use api::{NodeClaim, ResourceList};
-use model::ProviderId;
+use jiff::Timestamp;
+use model::{ClaimName, ProviderId};
 
 /// The claim's annotation that holds its launch id.
 ///
@@ -71,6 +72,19 @@ pub struct Launched {
 pub struct Instance {
     /// Its identity.
     pub provider_id: ProviderId,
+    /// Where it comes from; an instance that does not say is not ours to end.
+    pub origin: Option<Origin>,
+}
+
+/// Which launch made an instance, for which claim, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The launch.
+    pub launch: LaunchId,
+    /// The claim it was made for.
+    pub claim: ClaimName,
+    /// When it was started.
+    pub started: Timestamp,
 }
 
 /// How far the end of an instance is.

@@ -4,6 +4,7 @@
 //! nothing else; an error tells them what to do next through [`LaunchError::next`], never through its text.
 
 mod error;
+mod hook;
 mod launch;
 
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use futures::future::BoxFuture;
 use model::{InstanceType, ProviderId, Vocabulary};
 
 pub use error::{CloudError, LaunchError, Next};
-pub use launch::{Instance, LAUNCH_ID, LaunchId, LaunchRequest, Launched, Termination};
+pub use hook::{HookAnswer, RegistrationHook};
+pub use launch::{Instance, LAUNCH_ID, LaunchId, LaunchRequest, Launched, Origin, Termination};
 
 /// The instance types of one pool, shared between the provider and every snapshot.
 pub type InstanceTypes = Arc<[Arc<InstanceType>]>;
@@ -58,6 +60,11 @@ pub trait CloudProvider: Send + Sync + 'static {
     /// How long the nodes of a pool that says nothing about it may take to drain; nothing for as long as it takes.
     fn default_termination_grace_period(&self) -> Option<DurationText> {
         None
+    }
+
+    /// What must be done before a node counts as registered; nothing at most providers.
+    fn registration_hooks(&self) -> Vec<Arc<dyn RegistrationHook>> {
+        Vec::new()
     }
 
     /// All types a pool could use, those that are sold out included.

@@ -8,7 +8,7 @@ use api::scheduler_config::DefaultSpread;
 use cloud::CloudProvider;
 use jiff::Timestamp;
 use kube::Client;
-use model::{ClaimName, NodeName};
+use model::{ClaimName, NodeName, PodKey};
 use planner::PlaceConfig;
 use state::{Cluster, Key, Kind, ManagedKind, Object, Wake};
 use tokio::sync::mpsc;
@@ -81,6 +81,8 @@ pub(crate) struct Notes {
     launches: u64,
     /// Claims made by this process whose first launch was not tried yet: nothing to look for at the provider.
     pub(crate) fresh: BTreeMap<ClaimName, ()>,
+    /// Pods that the last plan put on claims which are not launched yet.
+    pub(crate) expected: BTreeMap<ClaimName, Vec<PodKey>>,
     /// The last pod event on each node of ours; its claim's status shows it later and less exactly.
     pub(crate) pod_events: BTreeMap<NodeName, Timestamp>,
     /// Provisioning passes finished by this process.

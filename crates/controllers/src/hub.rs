@@ -22,8 +22,6 @@ use crate::watches::News;
 use crate::work::{Next, Outcome, Signal, Work, WorkError};
 use crate::{collection, disruption, lifecycle, pools, provisioning, termination};
 
-/// Reconciles under way at once: enough to keep the API server busy, few enough to be fair to its other clients.
-const RUNNING_MAX: usize = 128;
 /// News folded before work is looked at again.
 const FOLD_AT_ONCE: usize = 512;
 
@@ -51,8 +49,8 @@ pub async fn run(
     loop {
         hub.start_due_work();
         let next_due = hub.queue.next_due().unwrap_or_else(|| Instant::now() + Duration::from_secs(60));
-        // What is due cannot start before everything was listed, nor while all hands are busy: no timer for it then.
-        let can_start = hub.context.is_synced() && hub.queue.running() < RUNNING_MAX;
+        // What is due cannot start before everything was listed: no timer for it then.
+        let can_start = hub.context.is_synced();
         tokio::select! {
             biased;
             () = &mut shutdown => return,
@@ -81,8 +79,7 @@ impl Hub {
         if !self.context.is_synced() {
             return;
         }
-        while self.queue.running() < RUNNING_MAX {
-            let Some(work) = self.queue.start(Instant::now()) else { return };
+        while let Some(work) = self.queue.start(Instant::now()) {
             if work == Work::Provision {
                 self.context.notes().window_closed = Some(self.batch.close(Instant::now()));
             }
@@ -90,7 +87,7 @@ impl Hub {
             let span = tracing::info_span!("reconcile", controller = work.controller());
             let pass = async move {
                 // A broken invariant ends this pass, not the controller.
-                let outcome = AssertUnwindSafe(reconcile(&context, &work)).catch_unwind().await;
+                let outcome = AssertUnwindSafe(in_time(&context, &work)).catch_unwind().await;
                 (work, outcome.unwrap_or(Err(WorkError::Panicked)))
             };
             self.running.push(pass.instrument(span).boxed());
@@ -220,12 +217,22 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Volume => "PersistentVolume",
         Kind::StorageClass => "StorageClass",
         Kind::CsiNode => "CSINode",
+        Kind::Attachment => "VolumeAttachment",
         Kind::Namespace => "Namespace",
         Kind::Overlay => "NodeOverlay",
         Kind::Grouping(GroupingKind::Service) => "Service",
         Kind::Grouping(GroupingKind::ReplicationController) => "ReplicationController",
         Kind::Grouping(GroupingKind::ReplicaSet) => "ReplicaSet",
         Kind::Grouping(GroupingKind::StatefulSet) => "StatefulSet",
+    }
+}
+
+async fn in_time(context: &Context, work: &Work) -> Outcome {
+    match work.time_max() {
+        Some(longest) => {
+            tokio::time::timeout(longest, reconcile(context, work)).await.unwrap_or(Err(WorkError::TimedOut))
+        }
+        None => reconcile(context, work).await,
     }
 }
 

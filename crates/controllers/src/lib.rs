@@ -20,6 +20,7 @@ pub mod metrics;
 pub mod planted;
 mod pools;
 pub mod process;
+mod protection;
 mod provisioning;
 mod queue;
 pub mod run;

@@ -1,4 +1,7 @@
 //! The work queue: ordered by time, then arrival, then key.
+//!
+//! Each controller has a lane with room for so many passes at once. A lane that is full, because a provider does not
+//! answer or a budget holds, keeps nobody in another lane waiting.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +9,24 @@ use tokio::time::Instant;
 
 use crate::work::Work;
 
+/// When work is due, when it arrived, and what it is.
+type Entry = (Instant, u64, Work);
+
 /// Work that is due at some time. Each key is queued at most once and runs at most once at a time.
 #[derive(Debug, Default)]
 pub(crate) struct WorkQueue {
-    ordered: BTreeSet<(Instant, u64, Work)>,
+    lanes: BTreeMap<&'static str, Lane>,
     queued: BTreeMap<Work, (Instant, u64)>,
     running: BTreeSet<Work>,
     failures: BTreeMap<Work, u32>,
     arrivals: u64,
+}
+
+/// The work of one controller.
+#[derive(Debug, Default)]
+struct Lane {
+    ordered: BTreeSet<Entry>,
+    running: usize,
 }
 
 impl WorkQueue {
@@ -34,23 +47,40 @@ impl WorkQueue {
     /// Queues work for exactly this time, be it later than before.
     pub(crate) fn set(&mut self, work: Work, due: Instant) {
         if let Some((before, arrival)) = self.queued.remove(&work) {
-            self.ordered.remove(&(before, arrival, work.clone()));
+            self.lane(&work).ordered.remove(&(before, arrival, work.clone()));
         }
         self.arrivals += 1;
         self.queued.insert(work.clone(), (due, self.arrivals));
-        self.ordered.insert((due, self.arrivals, work));
+        let entry = (due, self.arrivals, work.clone());
+        self.lane(&work).ordered.insert(entry);
     }
 
-    /// When the next work is due; work that is running waits for its own end.
+    fn lane(&mut self, work: &Work) -> &mut Lane {
+        self.lanes.entry(work.controller()).or_default()
+    }
+
+    /// The next work that can start once it is due: not running itself, and its lane has room.
+    fn next(&self) -> Option<&Entry> {
+        self.lanes.values().filter_map(|lane| self.first_of(lane)).min()
+    }
+
+    fn first_of<'a>(&self, lane: &'a Lane) -> Option<&'a Entry> {
+        let entry = lane.ordered.iter().find(|(_, _, work)| !self.running.contains(work))?;
+        (lane.running < entry.2.at_once_max()).then_some(entry)
+    }
+
+    /// When the next work is due; work that is running waits for its own end, work of a full lane for that of another.
     pub(crate) fn next_due(&self) -> Option<Instant> {
-        self.ordered.iter().find(|(_, _, work)| !self.running.contains(work)).map(|(due, _, _)| *due)
+        self.next().map(|(due, _, _)| *due)
     }
 
     /// Takes the next due work and marks it as running.
     pub(crate) fn start(&mut self, now: Instant) -> Option<Work> {
-        let ready = self.ordered.iter().take_while(|(due, _, _)| *due <= now);
-        let (due, arrival, work) = ready.into_iter().find(|(_, _, work)| !self.running.contains(work))?.clone();
-        self.ordered.remove(&(due, arrival, work.clone()));
+        let entry = self.next().filter(|(due, _, _)| *due <= now)?.clone();
+        let work = entry.2.clone();
+        let lane = self.lane(&work);
+        lane.ordered.remove(&entry);
+        lane.running += 1;
         self.queued.remove(&work);
         self.running.insert(work.clone());
         Some(work)
@@ -58,21 +88,22 @@ impl WorkQueue {
 
     /// Marks work as done and forgets its failures.
     pub(crate) fn finish(&mut self, work: &Work) {
-        self.running.remove(work);
+        self.leave(work);
         self.failures.remove(work);
+    }
+
+    fn leave(&mut self, work: &Work) {
+        if self.running.remove(work) {
+            self.lane(work).running -= 1;
+        }
     }
 
     /// Marks work as failed; answers how often in a row.
     pub(crate) fn fail(&mut self, work: &Work) -> u32 {
-        self.running.remove(work);
+        self.leave(work);
         let failures = self.failures.entry(work.clone()).or_insert(0);
         *failures = failures.saturating_add(1);
         *failures
-    }
-
-    /// How much is under way.
-    pub(crate) fn running(&self) -> usize {
-        self.running.len()
     }
 }
 
@@ -116,6 +147,25 @@ mod tests {
         queue.offer(claim("b"), now);
         queue.finish(&claim("b"));
         assert_eq!(queue.start(now), None, "`b` was running when it was offered");
+    }
+
+    /// A full lane holds nobody else up, and goes on when somebody leaves it.
+    #[tokio::test(start_paused = true)]
+    async fn a_full_lane_holds_nobody_else_up() {
+        let now = Instant::now();
+        let mut queue = WorkQueue::default();
+        let most = claim("c").at_once_max();
+        for number in 0..=most {
+            queue.add(claim(&format!("c{number:04}")), now);
+        }
+        for _ in 0..most {
+            assert!(queue.start(now).is_some());
+        }
+        assert_eq!((queue.start(now), queue.next_due()), (None, None), "the lane is full");
+        queue.add(Work::Provision, now);
+        assert_eq!(queue.start(now), Some(Work::Provision));
+        queue.finish(&claim("c0000"));
+        assert_eq!(queue.start(now), Some(claim(&format!("c{most:04}"))));
     }
 
     #[tokio::test(start_paused = true)]

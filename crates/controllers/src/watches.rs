@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::lower::{
-    BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts, NodeClassFacts, NodeFacts,
-    OverlayFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
+    AttachmentFacts, BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts,
+    NodeClassFacts, NodeFacts, OverlayFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
 };
 use api::{NodeClaim, NodeOverlay, NodePool};
 use cloud::CloudProvider;
@@ -18,7 +18,7 @@ use k8s_openapi::api::core::v1::{
     Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass, VolumeAttachment};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::core::DeserializeGuard;
@@ -95,6 +95,7 @@ fn key_of(watched: Watched, metadata: &ObjectMeta) -> Option<Key> {
         Kind::Volume => Key::Volume(name.into()),
         Kind::StorageClass => Key::StorageClass(name.into()),
         Kind::CsiNode => Key::CsiNode(NodeName::new(name)),
+        Kind::Attachment => Key::Attachment(name.into()),
         Kind::Namespace => Key::Namespace(name.into()),
         Kind::Overlay => Key::Overlay(name.into()),
         Kind::Grouping(kind) => Key::Grouping(kind, namespace.into(), name.into()),
@@ -150,6 +151,9 @@ impl Watches<'_> {
             }),
             Kind::CsiNode => self
                 .follow(kind, |node: CSINode| CsiNodeFacts::lower(&node).map(|node| Object::CsiNode(Arc::new(node)))),
+            Kind::Attachment => self.follow(kind, |attachment: VolumeAttachment| {
+                AttachmentFacts::lower(&attachment).map(|attachment| Object::Attachment(Arc::new(attachment)))
+            }),
             Kind::Namespace => {
                 self.follow(kind, |namespace: Namespace| NamespaceFacts::lower(&namespace).map(Object::Namespace));
             }

@@ -52,6 +52,24 @@ impl Work {
         }
     }
 
+    /// How many passes of this kind may be under way at once: enough to keep the API server busy, few enough to be fair
+    /// to its other clients. Claims wait for the provider most of the time.
+    pub(crate) fn at_once_max(&self) -> usize {
+        match self {
+            Self::Claim(_) => 512,
+            _ => 128,
+        }
+    }
+
+    /// A pass that takes longer is given up and tried again: a provider or an API server that never answers must not
+    /// hold a place in the lane for ever. Only a plan takes as long as it takes.
+    pub(crate) fn time_max(&self) -> Option<Duration> {
+        match self {
+            Self::Provision | Self::Disrupt => None,
+            _ => Some(Duration::from_secs(120)),
+        }
+    }
+
     /// How long to wait after the given number of failures in a row.
     pub(crate) fn back_off(&self, failures: u32) -> Duration {
         let (first, most) = match self {
@@ -96,6 +114,10 @@ pub(crate) enum WorkError {
     Launch(#[from] cloud::LaunchError),
     #[error("the solve did not finish")]
     Unsolved,
+    #[error("the annotation {key} says `{text}`, which is no time")]
+    UnreadableTime { key: &'static str, text: String },
+    #[error("the pass took too long and was given up")]
+    TimedOut,
     #[error("the pass ended in a panic, which is a bug")]
     Panicked,
 }

@@ -94,7 +94,18 @@ pub(crate) async fn delete_claim(context: &Context, claim: &NodeClaim) -> Writte
     let name = claim.metadata.name.as_deref().unwrap_or_default();
     let uid = claim.metadata.uid.as_deref().unwrap_or_default();
     let deleted = api.delete(name, &of_uid(uid)).await;
+    // The answer shows the claim as it goes, so that nobody here asks for its end again.
+    let deleted = deleted.map(|answer| answer.left().filter(|claim| claim.metadata.deletion_timestamp.is_some()));
+    if let Ok(Some(going)) = &deleted {
+        context.learn(Object::Claim(Arc::new(going.clone())));
+    }
     gone_is_fine(deleted.map_err(|error| WriteError::from("delete nodeclaim", error)))
+}
+
+/// The claim as the API server has it now, whatever our watch has seen.
+pub(crate) async fn read_claim(context: &Context, name: &ClaimName) -> Written<Option<NodeClaim>> {
+    let api: Api<NodeClaim> = Api::all(context.client.clone());
+    api.get_opt(name.as_str()).await.map_err(|error| WriteError::from("get nodeclaim", error))
 }
 
 /// Changes a node.
@@ -144,8 +155,10 @@ pub(crate) enum Evicted {
     Accepted,
     /// The pod, or this incarnation of it, is gone.
     Gone,
-    /// A disruption budget holds it back for now.
-    HeldBack { message: String },
+    /// Its disruption budget holds it back.
+    HeldBack,
+    /// It has several disruption budgets, which the eviction API does not support.
+    SeveralBudgets,
 }
 
 /// Asks the API server to evict a pod, and no later pod of the same name.
@@ -153,6 +166,11 @@ pub(crate) async fn evict(context: &Context, pod: &PodFacts) -> Written<Evicted>
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &pod.key.namespace);
     let parameters = EvictParams { delete_options: Some(of_uid(&pod.uid)), post_options: PostParams::default() };
     let answer = api.evict(&pod.key.name, &parameters).await;
+    // Of a pod with several budgets the API server says in a success that it failed.
+    let answer = match answer {
+        Ok(status) if status.is_failure() => Err(kube::Error::Api(status.boxed())),
+        answer => answer,
+    };
     let code = match &answer {
         Ok(_) => 201,
         Err(kube::Error::Api(status)) => status.code,
@@ -163,10 +181,8 @@ pub(crate) async fn evict(context: &Context, pod: &PodFacts) -> Written<Evicted>
         Ok(_) => Ok(Evicted::Accepted),
         Err(kube::Error::Api(status)) => match status.code {
             404 | 409 => Ok(Evicted::Gone),
-            429 => Ok(Evicted::HeldBack { message: "evicting pod violates a PDB".to_owned() }),
-            500 if status.message.contains("more than one PodDisruptionBudget") => {
-                Ok(Evicted::HeldBack { message: "eviction does not support multiple PDBs".to_owned() })
-            }
+            429 => Ok(Evicted::HeldBack),
+            500 if status.message.contains("more than one PodDisruptionBudget") => Ok(Evicted::SeveralBudgets),
             _ => Err(WriteError::from("evict pod", kube::Error::Api(status))),
         },
         Err(error) => Err(WriteError::from("evict pod", error)),

@@ -7,7 +7,7 @@ use cloud::{LAUNCH_ID, LaunchId, LaunchRequest, Launched};
 use k8s_openapi::api::core::v1::{Node, NodeSpec, NodeStatus, Taint};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use model::{NodeName, ProviderId, Requirements, Resources, format_quantity};
+use model::{ClaimName, NodeName, ProviderId, Requirements, Resources, format_quantity};
 
 use crate::choose::Choice;
 use crate::{claim, hash};
@@ -46,6 +46,12 @@ pub fn node_of(id: &ProviderId) -> Option<NodeName> {
 /// The launch a Node came from.
 pub fn launch_of(node: &Node) -> Option<LaunchId> {
     node.metadata.annotations.as_ref()?.get(LAUNCH_ID).map(LaunchId::new)
+}
+
+/// The claim a Node was made for.
+pub fn claim_of(node: &Node) -> Option<ClaimName> {
+    // The host is named after the claim, and nobody may rename it.
+    node.metadata.labels.as_ref()?.get(labels::HOSTNAME).map(|name| ClaimName::new(name.as_str()))
 }
 
 /// The Node for a launch. It belongs to its claim, so that it cannot outlive it even if nobody deletes it.

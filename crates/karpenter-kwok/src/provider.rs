@@ -1,6 +1,6 @@
 //! The provider trait, served by Node objects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use api::kwok_node_class::{self, conditions::READY};
 use api::{ConditionStatus, KWOKNodeClass, NodeClaim, NodePool};
 use cloud::{
     CloudError, CloudProvider, Instance, InstanceTypes, LaunchError, LaunchId, LaunchRequest, Launched, NodeClassKind,
-    Termination,
+    Origin, Termination,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -141,7 +141,7 @@ impl KwokProvider {
     async fn instance(&self, id: &ProviderId) -> Result<Option<Instance>, CloudError> {
         let Some(name) = node::node_of(id) else { return Ok(None) };
         if self.arrivals.expects(&name).is_some() {
-            return Ok(Some(Instance { provider_id: id.clone() }));
+            return Ok(Some(Instance { provider_id: id.clone(), origin: None }));
         }
         let node = self.nodes().get_opt(name.as_str()).await.map_err(failed("get node"))?;
         Ok(node.as_ref().and_then(instance_of).filter(|instance| instance.provider_id == *id))
@@ -151,9 +151,12 @@ impl KwokProvider {
         // The expected ones first: one that arrives in between is then seen twice, not overlooked.
         let expected = self.arrivals.all();
         let nodes = self.nodes().list(&ListParams::default()).await.map_err(failed("list nodes"))?;
-        let mut ids: BTreeSet<ProviderId> = expected.iter().map(node::provider_id).collect();
-        ids.extend(nodes.items.iter().filter_map(instance_of).map(|instance| instance.provider_id));
-        Ok(ids.into_iter().map(|provider_id| Instance { provider_id }).collect())
+        let on_their_way = expected.iter().map(|name| Instance { provider_id: node::provider_id(name), origin: None });
+        let mut instances: BTreeMap<ProviderId, Instance> =
+            on_their_way.map(|instance| (instance.provider_id.clone(), instance)).collect();
+        let present = nodes.items.iter().filter_map(instance_of);
+        instances.extend(present.map(|instance| (instance.provider_id.clone(), instance)));
+        Ok(instances.into_values().collect())
     }
 }
 
@@ -250,7 +253,9 @@ fn not_ready(class: &KWOKNodeClass) -> Option<&str> {
 fn instance_of(node: &Node) -> Option<Instance> {
     let id = ProviderId::new(node.spec.as_ref()?.provider_id.as_deref()?);
     let stays = node.metadata.deletion_timestamp.is_none();
-    (stays && node::node_of(&id).is_some()).then_some(Instance { provider_id: id })
+    let origin = node::claim_of(node).zip(node::launch_of(node)).zip(node.metadata.creation_timestamp.as_ref());
+    let origin = origin.map(|((claim, launch), made)| Origin { launch, claim, started: made.0 });
+    (stays && node::node_of(&id).is_some()).then_some(Instance { provider_id: id, origin })
 }
 
 /// The Node of a claim. A claim whose status was never written can still have one: its launch id tells which.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use api::lower::{
-    BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts, NodeClassFacts, NodeFacts,
-    OverlayFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
+    AttachmentFacts, BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts,
+    NodeClassFacts, NodeFacts, OverlayFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
 };
 use api::{NodeClaim, NodePool};
 use model::{ClaimName, NodeName, PodKey, PoolName, Text};
@@ -34,6 +34,8 @@ pub enum Kind {
     StorageClass,
     /// CSINodes.
     CsiNode,
+    /// VolumeAttachments.
+    Attachment,
     /// Namespaces.
     Namespace,
     /// NodeOverlays; wanted only where overlays are in use.
@@ -45,7 +47,7 @@ pub enum Kind {
 
 impl Kind {
     /// Kinds that every cluster is watched for.
-    pub const ALWAYS: [Self; 12] = [
+    pub const ALWAYS: [Self; 13] = [
         Self::Pod,
         Self::Node,
         Self::Claim,
@@ -57,6 +59,7 @@ impl Kind {
         Self::Volume,
         Self::StorageClass,
         Self::CsiNode,
+        Self::Attachment,
         Self::Namespace,
     ];
 }
@@ -86,6 +89,8 @@ pub enum Object {
     StorageClass(Arc<StorageClassFacts>),
     /// A CSINode.
     CsiNode(Arc<CsiNodeFacts>),
+    /// A VolumeAttachment.
+    Attachment(Arc<AttachmentFacts>),
     /// A namespace.
     Namespace(NamespaceFacts),
     /// A NodeOverlay.
@@ -119,6 +124,8 @@ pub enum Key {
     StorageClass(Text),
     /// A CSINode; it has its node's name.
     CsiNode(NodeName),
+    /// A VolumeAttachment.
+    Attachment(Text),
     /// A namespace.
     Namespace(Text),
     /// A NodeOverlay.
@@ -142,6 +149,7 @@ impl Object {
             Self::Volume(volume) => Key::Volume(volume.name.clone()),
             Self::StorageClass(class) => Key::StorageClass(class.name.clone()),
             Self::CsiNode(node) => Key::CsiNode(node.node.clone()),
+            Self::Attachment(attachment) => Key::Attachment(attachment.name.clone()),
             Self::Namespace(namespace) => Key::Namespace(namespace.name.clone()),
             Self::Overlay(overlay) => Key::Overlay(overlay.name.clone()),
             Self::Grouping(found) => Key::Grouping(found.kind, found.namespace.clone(), found.name.clone()),
@@ -164,6 +172,7 @@ impl Key {
             Self::Volume(_) => Kind::Volume,
             Self::StorageClass(_) => Kind::StorageClass,
             Self::CsiNode(_) => Kind::CsiNode,
+            Self::Attachment(_) => Kind::Attachment,
             Self::Namespace(_) => Kind::Namespace,
             Self::Overlay(_) => Kind::Overlay,
             Self::Grouping(kind, ..) => Kind::Grouping(*kind),

@@ -12,6 +12,7 @@ use model::{
     Requirements, Text, Vocabulary,
 };
 
+use crate::attachments::Attachments;
 use crate::change::{Key, Kind, Object, Wake};
 use crate::daemons::Daemons;
 use crate::default_spread::Groupings;
@@ -57,6 +58,7 @@ pub struct Cluster {
     pub(crate) daemons: Daemons,
     pub(crate) budgets: BTreeMap<(String, String), Arc<BudgetFacts>>,
     pub(crate) storage: Storage,
+    pub(crate) attachments: Attachments,
     pub(crate) groupings: Groupings,
     pub(crate) namespaces: Arc<BTreeMap<Text, Labels>>,
     /// What the provider sells, as it says.
@@ -96,6 +98,7 @@ impl Cluster {
             daemons: Daemons::default(),
             budgets: BTreeMap::new(),
             storage: Storage::default(),
+            attachments: Attachments::default(),
             groupings: Groupings::default(),
             namespaces: Arc::default(),
             sold: BTreeMap::new(),
@@ -178,6 +181,7 @@ impl Cluster {
                 self.storage.nodes.insert(node.node.clone(), node);
                 Vec::new()
             }
+            Object::Attachment(attachment) => self.attachments.apply(attachment),
             Object::Namespace(namespace) => {
                 Arc::make_mut(&mut self.namespaces).insert(namespace.name, namespace.labels);
                 Vec::new()
@@ -231,6 +235,7 @@ impl Cluster {
                 self.known_places.forget_node(name);
                 Vec::new()
             }
+            Key::Attachment(name) => self.attachments.remove(name),
             Key::Namespace(name) => {
                 Arc::make_mut(&mut self.namespaces).remove(name);
                 Vec::new()

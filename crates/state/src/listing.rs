@@ -64,6 +64,7 @@ impl Cluster {
             Kind::Volume => self.storage.volumes.keys().cloned().map(Key::Volume).collect(),
             Kind::StorageClass => self.storage.classes.keys().cloned().map(Key::StorageClass).collect(),
             Kind::CsiNode => self.storage.nodes.keys().cloned().map(Key::CsiNode).collect(),
+            Kind::Attachment => self.attachments.names().map(Key::Attachment).collect(),
             Kind::Namespace => self.namespaces.keys().cloned().map(Key::Namespace).collect(),
             Kind::Overlay => self.overlays.names().map(Key::Overlay).collect(),
             Kind::Grouping(wanted) => {

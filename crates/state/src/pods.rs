@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::lower::{Owner, PodFacts};
 use model::{NodeName, PodKey};
 
-use crate::change::Wake;
+use crate::change::{Kind, Wake};
 use crate::cluster::Cluster;
 
 impl Cluster {
@@ -31,7 +31,9 @@ impl Cluster {
                     || old.is_terminal != pod.is_terminal
                     || old.deletion.is_some() != pod.deletion.is_some()
             };
-            if before.as_ref().is_some_and(news) && pod.owner != Owner::DaemonSet {
+            // A pod that was bound before the first list ended is no news: a restart is no reason to wait anew.
+            let is_news = before.as_ref().map_or(self.listed.contains(&Kind::Pod), news);
+            if is_news && pod.owner != Owner::DaemonSet {
                 wakes.push(Wake::PodMoved(node.clone()));
             }
         }

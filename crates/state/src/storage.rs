@@ -188,7 +188,7 @@ fn claim_key(pod: &PodFacts, name: &Text) -> ClaimKey {
     (Text::clone(&pod.key.namespace), Text::clone(name))
 }
 
-fn remove_from<K: Ord, V: Ord>(index: &mut BTreeMap<K, BTreeSet<V>>, key: &K, value: &V) {
+pub(crate) fn remove_from<K: Ord, V: Ord>(index: &mut BTreeMap<K, BTreeSet<V>>, key: &K, value: &V) {
     let Some(values) = index.get_mut(key) else { return };
     values.remove(value);
     if values.is_empty() {

@@ -32,7 +32,12 @@ pub struct ControllerSettings {
     pub meddler: Option<Arc<dyn Meddler>>,
     /// The mistake to make, in tests.
     pub planted: Planted,
+    /// What stands between the controllers and their provider, in tests.
+    pub around: Option<Around>,
 }
+
+/// Puts a provider around another.
+pub type Around = Arc<dyn Fn(Arc<dyn CloudProvider>) -> Arc<dyn CloudProvider> + Send + Sync>;
 
 impl ControllerSettings {
     /// With one more environment variable.
@@ -97,6 +102,7 @@ impl World {
         };
         let client = self.wire.client(caller.clone());
         let Wired { provider, on_leading } = self.provider(client.clone(), caller);
+        let provider = settings.around.as_ref().map_or(Arc::clone(&provider), |around| around(provider));
         let metrics = Arc::new(Metrics::new(&build(), Naming::of(provider.as_ref())));
         let launches = Chance::of(self.settings.seed, &format!("{name} at {}", self.clock.elapsed().as_nanos()));
         let operation = Operation {

@@ -32,7 +32,7 @@ pub const CLOUD_CALLS: [&str; 6] =
     ["cloud find", "cloud get", "cloud launch", "cloud list", "cloud terminate", "cloud types"];
 
 /// Watches, with the lists that begin them.
-pub const WATCHES: [&str; 12] = [
+pub const WATCHES: [&str; 13] = [
     "watch csinodes",
     "watch daemonsets",
     "watch namespaces",
@@ -45,6 +45,7 @@ pub const WATCHES: [&str; 12] = [
     "watch poddisruptionbudgets",
     "watch pods",
     "watch storageclasses",
+    "watch volumeattachments",
 ];
 
 impl Effect {

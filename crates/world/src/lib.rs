@@ -27,7 +27,7 @@ pub mod wire;
 mod world;
 
 pub use blows::Blows;
-pub use controller::{Controller, ControllerSettings};
+pub use controller::{Around, Controller, ControllerSettings};
 pub use fault::{Call, CallFault, FaultPlan, Meddler};
 pub use play::Player;
 pub use scenario::{Action, AnyTarget, Scale, Scenario, ScenarioError, Step, Target};

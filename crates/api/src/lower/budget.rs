@@ -1,6 +1,6 @@
 //! PodDisruptionBudgets.
 
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use model::{Labels, Selector};
 
@@ -19,6 +19,8 @@ pub struct BudgetFacts {
     pub allowed: i32,
     /// It can never allow an eviction, whatever happens.
     pub allows_none_ever: bool,
+    /// It wants at least as many healthy pods as there are.
+    wants_all: bool,
     /// Pods that are not ready may go regardless.
     pub spares_only_healthy: bool,
 }
@@ -40,14 +42,26 @@ impl BudgetFacts {
             selector: label_selector(spec.selector.as_ref()),
             allowed: budget.status.as_ref().and_then(|status| status.disruptions_allowed).unwrap_or(0),
             allows_none_ever: never,
+            wants_all: budget.status.as_ref().is_some_and(wants_all),
             spares_only_healthy: spec.unhealthy_pod_eviction_policy.as_deref() == Some("AlwaysAllow"),
         })
+    }
+
+    /// Whether it would allow no eviction even if every pod it protects were healthy. Only other pods or another budget
+    /// could change that.
+    pub fn can_never_allow(&self) -> bool {
+        self.allows_none_ever || self.wants_all
     }
 
     /// Whether the budget protects a pod with these labels. No selector protects nothing, an empty one everything.
     pub fn protects(&self, namespace: &str, labels: &Labels) -> bool {
         namespace == self.namespace && self.selector.matches(labels)
     }
+}
+
+fn wants_all(status: &PodDisruptionBudgetStatus) -> bool {
+    let PodDisruptionBudgetStatus { desired_healthy, expected_pods, .. } = status;
+    expected_pods.is_some_and(|expected| expected > 0 && desired_healthy.is_some_and(|desired| desired >= expected))
 }
 
 #[cfg(test)]
@@ -87,6 +101,21 @@ mod tests {
             assert_eq!(pods.map(|app| budget.protects("shop", &labels(app))), expected, "{selector}");
             assert!(pods.iter().all(|app| !budget.protects("elsewhere", &labels(*app))), "{selector}");
         }
+    }
+
+    /// A budget that is used up may allow again when pods recover; one that wants every pod there is never will.
+    #[test]
+    fn budgets_that_wait_and_budgets_that_never_allow() {
+        let status = |desired: i32, expected: i32| {
+            let status = json!({"currentHealthy": 0, "desiredHealthy": desired, "disruptionsAllowed": 0,
+                "expectedPods": expected});
+            let spec = json!({"minAvailable": desired});
+            let budget = json!({"metadata": {"namespace": "shop", "name": "b"}, "spec": spec, "status": status});
+            BudgetFacts::lower(&serde_json::from_value(budget).unwrap()).unwrap().can_never_allow()
+        };
+        let found = [(2, 3), (3, 3), (4, 3), (2, 0)].map(|(desired, expected)| status(desired, expected));
+        assert_eq!(found, [false, true, true, false]);
+        assert!(budget(json!({"maxUnavailable": 0})).can_never_allow(), "nobody has counted yet, and need not");
     }
 
     #[test]

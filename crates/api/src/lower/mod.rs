@@ -31,5 +31,5 @@ pub use pod::{Controller, ControllerKind, Owner, PodFacts, Protection};
 pub use pod_fault::{PodFault, VolumeFault};
 pub(crate) use pod_rules::inclusion;
 pub use selector::{lower_taints, resources};
-pub use volume::{CsiNodeFacts, StorageClassFacts, UnsupportedVolumes, VolumeClaimFacts, VolumeFacts};
+pub use volume::{AttachmentFacts, CsiNodeFacts, StorageClassFacts, UnsupportedVolumes, VolumeClaimFacts, VolumeFacts};
 pub use workload::{GroupingFacts, GroupingKind, NamespaceFacts};

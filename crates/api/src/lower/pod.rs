@@ -51,7 +51,7 @@ pub struct Controller {
 }
 
 /// Whether a pod asked not to be disturbed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Protection {
     /// It did not ask.
     None,
@@ -59,8 +59,8 @@ pub enum Protection {
     Always,
     /// Until that moment; before the pod has started, the moment is not known.
     Until(Option<Timestamp>),
-    /// The annotation has a value that says nothing.
-    Unreadable,
+    /// The annotation has a value that says nothing; this one.
+    Unreadable(Text),
 }
 
 impl Protection {
@@ -69,18 +69,18 @@ impl Protection {
             None => Self::None,
             Some("true") => Self::Always,
             Some(text) => match go_duration::parse(text).filter(|length| *length > Duration::ZERO) {
-                None => Self::Unreadable,
+                None => Self::Unreadable(Text::from(text)),
                 Some(length) => Self::Until(started.and_then(|start| start.checked_add(length).ok())),
             },
         }
     }
 
     /// Whether the pod is protected now.
-    pub fn is_active(self, now: Timestamp) -> bool {
+    pub fn is_active(&self, now: Timestamp) -> bool {
         match self {
-            Self::None | Self::Unreadable => false,
+            Self::None | Self::Unreadable(_) => false,
             Self::Always | Self::Until(None) => true,
-            Self::Until(Some(end)) => now < end,
+            Self::Until(Some(end)) => now < *end,
         }
     }
 }

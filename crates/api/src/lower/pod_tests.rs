@@ -382,11 +382,11 @@ fn protection() {
         (Some("true"), None, Protection::Always),
         (Some("1h30m"), Some(start), Protection::Until(Some(end))),
         (Some("1h30m"), None, Protection::Until(None)),
-        (Some("false"), Some(start), Protection::Unreadable),
-        (Some("0s"), Some(start), Protection::Unreadable),
-        (Some("-1h"), Some(start), Protection::Unreadable),
-        (Some("soon"), Some(start), Protection::Unreadable),
-        (Some(""), Some(start), Protection::Unreadable),
+        (Some("false"), Some(start), Protection::Unreadable("false".into())),
+        (Some("0s"), Some(start), Protection::Unreadable("0s".into())),
+        (Some("-1h"), Some(start), Protection::Unreadable("-1h".into())),
+        (Some("soon"), Some(start), Protection::Unreadable("soon".into())),
+        (Some(""), Some(start), Protection::Unreadable("".into())),
     ];
     for (annotation, started, expected) in table {
         let mut changes = vec![("status.startTime", started.map_or(Value::Null, |text| json!(text)))];
@@ -398,5 +398,5 @@ fn protection() {
     assert!(until.is_active(time("2026-01-01T01:29:59Z")));
     assert!(!until.is_active(end));
     assert!(Protection::Until(None).is_active(end) && Protection::Always.is_active(end));
-    assert!(!Protection::Unreadable.is_active(end) && !Protection::None.is_active(end));
+    assert!(!Protection::Unreadable("soon".into()).is_active(end) && !Protection::None.is_active(end));
 }

@@ -131,6 +131,29 @@ impl StorageClassFacts {
     }
 }
 
+/// What we keep of a VolumeAttachment: which volume is attached where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachmentFacts {
+    /// Name.
+    pub name: Text,
+    /// The node it is attached to.
+    pub node: NodeName,
+    /// The PersistentVolume; volumes that a pod brings along itself have none.
+    pub volume: Option<Text>,
+}
+
+impl AttachmentFacts {
+    /// Lowers an attachment; `None` without a name.
+    pub fn lower(attachment: &storage::VolumeAttachment) -> Option<Self> {
+        let storage::VolumeAttachmentSpec { node_name, source, attacher: _ } = &attachment.spec;
+        Some(Self {
+            name: Text::from(attachment.metadata.name.as_deref()?),
+            node: NodeName::new(node_name.as_str()),
+            volume: source.persistent_volume_name.as_deref().map(Text::from),
+        })
+    }
+}
+
 /// What we keep of a CSINode: for each driver on the node, how many volumes it can attach, if it says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsiNodeFacts {

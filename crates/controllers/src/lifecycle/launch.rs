@@ -1,9 +1,11 @@
 //! Launching: exactly once, however often we are killed in between.
 
+use std::time::Duration;
+
 use api::node_claim::conditions;
 use api::{NodeClaim, labels};
 use cloud::{LaunchError, LaunchId, LaunchRequest, Launched, Next as LaunchNext};
-use model::PoolName;
+use model::{ClaimName, PoolName};
 use serde_json::{Map, Value, json};
 
 use super::draft::ClaimDraft;
@@ -24,6 +26,8 @@ pub(super) enum Launch {
     GivenUp,
 }
 
+/// A provider that takes longer to answer is asked again. Shorter than a whole pass may take.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// Conditions and events carry at most this many bytes of an error.
 const MESSAGE_MAX: usize = 1024;
 
@@ -44,15 +48,23 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Result<La
             give_up(context, &request.claim, "limits_exceeded").await?;
             return Ok(Launch::GivenUp);
         }
-        None => context.provider.launch(&request).await,
+        None => launch_in_time(context, &request).await,
     };
     match launched {
         Ok(launched) => {
             accept(context, draft, launched).await?;
+            context.notes().expected.remove(&name_of(draft.claim()));
             Ok(Launch::Done)
         }
         Err(error) => refuse(context, draft, &error).await,
     }
+}
+
+/// A provider that does not answer has failed for now; should it start the instance after all, the next try finds it.
+async fn launch_in_time(context: &Context, request: &LaunchRequest) -> Result<Launched, LaunchError> {
+    let silent =
+        LaunchError::Failed { message: format!("the provider did not answer within {}s", ANSWER_MAX.as_secs()) };
+    tokio::time::timeout(ANSWER_MAX, context.provider.launch(request)).await.unwrap_or(Err(silent))
 }
 
 /// Whether the claim's pool has more claims than its limits allow; then the pods of this one are planned anew.
@@ -120,6 +132,7 @@ async fn refuse(context: &Context, draft: &mut ClaimDraft, error: &LaunchError) 
                     quiet: QUIET,
                 };
                 context.recorder.publish(context.now(), notice);
+                tell_pods(context, &name, error);
             }
             give_up(context, draft.claim(), error.metric_reason()).await?;
             Ok(Launch::GivenUp)
@@ -128,6 +141,25 @@ async fn refuse(context: &Context, draft: &mut ClaimDraft, error: &LaunchError) 
             let reason = error.condition_reason().to_owned();
             draft.conditions(|conditions| conditions.set_unknown(conditions::LAUNCHED, &reason, &message));
             Ok(Launch::Retry(after.map_or(Next::BackOff, Next::After)))
+        }
+    }
+}
+
+/// Pods that wait for this claim, and for nothing else, hear that it will not come.
+fn tell_pods(context: &Context, claim: &ClaimName, error: &LaunchError) {
+    let expected = context.notes().expected.remove(claim).unwrap_or_default();
+    for key in expected {
+        let pod = context.cluster().pod(&key).filter(|pod| pod.is_active() && pod.node.is_none()).cloned();
+        let Some(pod) = pod else { continue };
+        let notice = Notice {
+            about: about::pod(&pod),
+            tone: Tone::Warning,
+            reason: "InsufficientCapacityError",
+            message: shortened(&format!("NodeClaim {claim} nominated for this pod failed to launch: {error}")),
+            quiet: QUIET,
+        };
+        if !context.recorder.publish_paced(context.now(), notice) {
+            return;
         }
     }
 }
@@ -146,7 +178,38 @@ fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use api::ResourceList;
+    use model::ProviderId;
+
     use super::*;
+
+    /// LIFE-08: the claim's own labels win over the provider's, the provider's annotations over the claim's.
+    #[test]
+    fn labels_are_the_claims_and_annotations_the_providers() {
+        let claim: NodeClaim = serde_json::from_value(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": {"name": "c", "labels": {"team": "a"}, "annotations": {"note": "old", "same": "x"}},
+            "spec": {"requirements": [], "nodeClassRef": {"group": "g", "kind": "K", "name": "n"}},
+        }))
+        .unwrap();
+        let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        let launched = |labels: &[(&str, &str)], annotations: &[(&str, &str)]| Launched {
+            provider_id: ProviderId::new("i-1"),
+            image_id: String::new(),
+            labels: map(labels),
+            annotations: map(annotations),
+            capacity: ResourceList::default(),
+            allocatable: ResourceList::default(),
+        };
+        let found = metadata_patch(&claim, &launched(&[("team", "b"), ("zone", "z")], &[("note", "new")]));
+        let expected = json!({"metadata": {"labels": {"zone": "z"}, "annotations": {"note": "new"}}});
+        assert_eq!(found, Some(expected));
+        assert_eq!(metadata_patch(&claim, &launched(&[("team", "b")], &[("same", "x")])), None, "nothing is news");
+    }
 
     /// LIFE-05: at most 1024 bytes in all, never half a character.
     #[test]

@@ -1,7 +1,10 @@
 //! The life of a claim: Created > Launched > Registered > Initialized > Draining > Gone.
 
+mod consistency;
 pub(crate) mod draft;
+mod expiration;
 mod finalize;
+mod hooks;
 mod initialize;
 mod launch;
 pub(crate) mod node_edit;
@@ -19,6 +22,7 @@ use model::ClaimName;
 use serde_json::json;
 
 pub(crate) use draft::ClaimDraft;
+use expiration::Expiry;
 
 use crate::context::Context;
 use crate::metrics::ClaimLabels;
@@ -36,68 +40,88 @@ pub(crate) async fn reconcile(context: &Context, name: &ClaimName) -> Outcome {
     if claim.metadata.deletion_timestamp.is_some() {
         return finalize::reconcile(context, name, claim).await;
     }
+    let expiry = expiration::left(&claim, context.now());
+    if expiry == Expiry::Over {
+        give_up(context, &claim, "expired").await?;
+        return Ok(Next::OnChange);
+    }
     if !is_prepared(&claim) {
         prepare(context, name, &claim).await?;
         return Ok(Next::OnChange);
     }
+    bring_forward(context, claim).await.map(|next| next.sooner(expiry.next()))
+}
+
+/// All steps run in every pass, and what they found is saved, whichever of them fails.
+async fn bring_forward(context: &Context, claim: Arc<NodeClaim>) -> Outcome {
     let mut draft = ClaimDraft::open(claim, context.now());
-    let mut next = match launch::step(context, &mut draft).await? {
-        launch::Launch::GivenUp => return Ok(Next::OnChange),
-        launch::Launch::Done => Next::OnChange,
-        launch::Launch::Retry(next) => next,
-    };
-    // A node that changed under our hands must not cost us the news of the launch: they are saved either way.
+    let launch = launch::step(context, &mut draft).await;
+    if let Ok(launch::Launch::GivenUp) = launch {
+        return Ok(Next::OnChange);
+    }
     let registration = register::step(context, &mut draft).await;
+    let consistency = consistency::step(context, &mut draft);
     let quiet = quiet::step(context, &mut draft);
-    next = next.sooner(quiet.next).sooner(check_timeouts(context, &draft).await?);
+    let Some(timeout) = check_timeouts(context, &draft).await? else { return Ok(Next::OnChange) };
     draft.save(context).await?;
-    registration?;
     if quiet.is_news {
         context.request(Work::Disrupt);
     }
-    Ok(next)
+    let launch = match launch? {
+        launch::Launch::Retry(next) => next,
+        launch::Launch::Done | launch::Launch::GivenUp => Next::OnChange,
+    };
+    Ok([registration?, consistency, quiet.next, timeout].into_iter().fold(launch, Next::sooner))
 }
 
 fn is_prepared(claim: &NodeClaim) -> bool {
     let finalizers = claim.metadata.finalizers.iter().flatten();
     let finalized = finalizers.into_iter().any(|finalizer| finalizer == labels::TERMINATION_FINALIZER);
-    finalized && LaunchId::of(claim).is_some()
+    finalized && LaunchId::of(claim).is_some() && has_class_label(claim)
 }
 
-/// Claims that people write themselves come without finalizer and launch id; both are there before the launch.
+/// The label that says which NodeClass a claim or its node was made with.
+fn class_label(claim: &NodeClaim) -> (String, String) {
+    let class = &claim.spec.node_class_ref;
+    (labels::node_class_label(&class.group, &class.kind), class.name.clone())
+}
+
+fn has_class_label(claim: &NodeClaim) -> bool {
+    let (key, name) = class_label(claim);
+    claim.metadata.labels.as_ref().and_then(|own| own.get(&key)) == Some(&name)
+}
+
+/// Claims that people or older versions wrote come without finalizer, launch id or NodeClass label; all are there
+/// before the launch.
 async fn prepare(context: &Context, name: &ClaimName, claim: &NodeClaim) -> Result<(), write::WriteError> {
     let mut finalizers = claim.metadata.finalizers.clone().unwrap_or_default();
     if !finalizers.iter().any(|finalizer| finalizer == labels::TERMINATION_FINALIZER) {
         finalizers.push(labels::TERMINATION_FINALIZER.to_owned());
     }
     let launch_id = LaunchId::of(claim).map_or_else(|| context.draw_launch_id(), |id| id.to_string());
-    let class = &claim.spec.node_class_ref;
-    let class_label = labels::node_class_label(&class.group, &class.kind);
+    let (class_label, class) = class_label(claim);
     let patch = json!({"metadata": {
         "resourceVersion": claim.metadata.resource_version,
         "finalizers": finalizers,
         "annotations": {LAUNCH_ID: launch_id},
-        "labels": {class_label: class.name},
+        "labels": {class_label: class},
     }});
     write::patch_claim(context, name, &patch).await.map(|_| ())
 }
 
-/// Gives up claims that make no progress, so that their pods are planned anew.
-async fn check_timeouts(context: &Context, draft: &ClaimDraft) -> Outcome {
+/// Gives up claims that make no progress, so that their pods are planned anew; answers nothing then.
+async fn check_timeouts(context: &Context, draft: &ClaimDraft) -> Result<Option<Next>, write::WriteError> {
     let (condition, timeout, reason) = if !draft.is_true(conditions::LAUNCHED) {
         (conditions::LAUNCHED, LAUNCH_TIMEOUT, "launch_timeout")
     } else if !draft.is_true(conditions::REGISTERED) {
         (conditions::REGISTERED, REGISTRATION_TIMEOUT, "registration_timeout")
     } else {
-        return Ok(Next::OnChange);
+        return Ok(Some(Next::OnChange));
     };
     let since = draft.since(condition).unwrap_or_else(|| context.now());
     match left_of(timeout, since, context.now()) {
-        Some(left) => Ok(Next::After(left)),
-        None => {
-            give_up(context, draft.claim(), reason).await?;
-            Ok(Next::OnChange)
-        }
+        Some(left) => Ok(Some(Next::After(left))),
+        None => give_up(context, draft.claim(), reason).await.map(|()| None),
     }
 }
 
@@ -114,6 +138,13 @@ pub(crate) async fn give_up(context: &Context, claim: &NodeClaim, reason: &str) 
 pub(crate) fn left_of(span: Duration, since: Timestamp, now: Timestamp) -> Option<Duration> {
     let passed = Duration::try_from(now.duration_since(since)).unwrap_or(Duration::ZERO);
     span.checked_sub(passed).filter(|left| !left.is_zero())
+}
+
+/// Whether the provider has made an instance.
+pub(crate) fn is_launched(claim: &NodeClaim) -> bool {
+    let conditions = claim.status.iter().flat_map(|status| &status.conditions).flatten();
+    let mut launched = conditions.filter(|found| found.type_ == conditions::LAUNCHED);
+    launched.any(|found| found.status == api::ConditionStatus::True)
 }
 
 /// The metric labels of a claim.

@@ -10,37 +10,36 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::draft::ClaimDraft;
 use super::node_edit::NodeEdit;
-use super::{initialize, labels_of, name_of};
+use super::{class_label, hooks, initialize, labels_of, name_of};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
-use crate::work::WorkError;
+use crate::work::{Next, Outcome};
 use crate::write;
 
 /// Matches the claim with its node. A node that is ready when it registers is initialized in the same write.
-pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Result<(), WorkError> {
-    if !draft.is_true(conditions::LAUNCHED) {
-        return Ok(());
+pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
+    // A registration that failed for good stays so; such a claim is given up in time.
+    let is_refused = !draft.is_true(conditions::REGISTERED) && !draft.is_unknown(conditions::REGISTERED);
+    if !draft.is_true(conditions::LAUNCHED) || is_refused {
+        return Ok(Next::OnChange);
     }
-    let nodes = nodes_of(context, draft);
+    let Some(node) = only_node(context, draft) else { return Ok(Next::OnChange) };
     let was_registered = draft.is_true(conditions::REGISTERED);
-    let node = match nodes.as_slice() {
-        [] if was_registered => return Ok(()),
-        [] => {
-            let message = "Node not registered with cluster";
-            draft.conditions(|conditions| conditions.set_unknown(conditions::REGISTERED, "NodeNotFound", message));
-            return Ok(());
-        }
-        [node] => Arc::clone(node),
-        _ => {
-            let message = "Invariant violated, matched multiple nodes";
-            draft.conditions(|conditions| conditions.set_false(conditions::REGISTERED, "MultipleNodesFound", message));
-            return Ok(());
-        }
-    };
     let mut edit = NodeEdit::open(&node);
-    if !was_registered {
+    if was_registered {
+        edit.labels.extend([class_label(draft.claim())]);
+    } else {
         warn_without_taint(context, draft.claim(), &node);
         sync(draft.claim(), &mut edit);
+        let hooks = hooks::ask(context, draft.claim()).await;
+        if let Some(pending) = hooks.pending() {
+            draft.conditions(|set| set.set_unknown(conditions::REGISTERED, "RegistrationHookPending", &pending));
+            if let Some(patch) = edit.patch() {
+                write::patch_node(context, &node.name, &patch).await?;
+            }
+            return hooks.outcome();
+        }
+        complete(&mut edit);
     }
     let was_initialized = draft.is_true(conditions::INITIALIZED);
     let pending = if was_initialized { None } else { initialize::pending(draft.claim(), &node, &edit) };
@@ -65,7 +64,27 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Result<()
         }
         None => {}
     }
-    Ok(())
+    Ok(Next::OnChange)
+}
+
+/// The node of the claim. Without one, or with several, the conditions say what that means.
+fn only_node(context: &Context, draft: &mut ClaimDraft) -> Option<Arc<NodeFacts>> {
+    let nodes = nodes_of(context, draft);
+    let lacking = if draft.is_true(conditions::REGISTERED) { conditions::INITIALIZED } else { conditions::REGISTERED };
+    let is_over = draft.is_true(lacking);
+    match nodes.as_slice() {
+        [node] => return Some(Arc::clone(node)),
+        _ if is_over => {}
+        [_, _, ..] if lacking == conditions::REGISTERED => {
+            let message = "Invariant violated, matched multiple nodes";
+            draft.conditions(|set| set.set_false(lacking, "MultipleNodesFound", message));
+        }
+        _ => {
+            let message = "Node not registered with cluster";
+            draft.conditions(|set| set.set_unknown(lacking, "NodeNotFound", message));
+        }
+    }
+    None
 }
 
 fn nodes_of(context: &Context, draft: &ClaimDraft) -> Vec<Arc<NodeFacts>> {
@@ -114,6 +133,10 @@ fn sync(claim: &NodeClaim, edit: &mut NodeEdit<'_>) {
         let own = claim.spec.taints.iter().flatten().chain(claim.spec.startup_taints.iter().flatten());
         own.for_each(|taint| edit.add_taint(stored(taint)));
     }
+}
+
+/// Lets pods come.
+fn complete(edit: &mut NodeEdit<'_>) {
     edit.remove_taint(labels::UNREGISTERED_TAINT);
     edit.labels.insert(labels::REGISTERED.to_owned(), "true".to_owned());
 }
@@ -157,6 +180,7 @@ mod tests {
         let stored = node(labels);
         let mut edit = NodeEdit::open(&stored);
         sync(&claim(), &mut edit);
+        complete(&mut edit);
         edit.patch().unwrap()
     }
 

@@ -22,6 +22,7 @@ pub(crate) use claims::quantities;
 pub(crate) use zones::EffectiveZone;
 
 use crate::context::Context;
+use crate::lifecycle;
 use crate::work::{Next, Outcome, WorkError};
 use crate::write::{self, WriteError};
 
@@ -59,9 +60,11 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     report::plan(&plan, snapshot.pools.is_empty(), closed, solve_started);
     let real = RealPods::of(&snapshot);
     nominate(context, real.expected_on(&plan).cloned());
+    expect_pods(context, &plan, &real);
     let creations = plan.claims.iter().enumerate().map(|(index, planned)| {
         let pool = pools.get(&planned.pool).cloned();
-        create(context, pool, planned, NewClaim { index, closed, awaits_pods: real.is_any_of(&planned.pods) })
+        let expected: Vec<PodKey> = real.among(&planned.pods).cloned().collect();
+        create(context, pool, planned, NewClaim { index, closed, expected })
     });
     let (created, failed) = split(join_all(creations).await);
     report::events(context, &plan, &created, &real);
@@ -139,15 +142,15 @@ struct NewClaim {
     index: usize,
     /// When the window of the pass closed.
     closed: Instant,
-    /// Whether pods will come, rather than room be kept.
-    awaits_pods: bool,
+    /// Pods that will come; none where only room is kept.
+    expected: Vec<PodKey>,
 }
 
 async fn create(
     context: &Context,
     pool: Option<Arc<NodePool>>,
     planned: &PlannedClaim,
-    NewClaim { index, closed, awaits_pods }: NewClaim,
+    NewClaim { index, closed, expected }: NewClaim,
 ) -> Result<Option<CreatedClaim>, WriteError> {
     // The pool went away while the planner was thinking: its pods are planned anew.
     let Some(pool) = pool else { return Ok(None) };
@@ -158,8 +161,9 @@ async fn create(
     let claim = write::create_claim(context, &draft).await?;
     let name = ClaimName::new(claim.metadata.name.as_deref().unwrap_or_default());
     context.notes().fresh.insert(name.clone(), ());
-    if awaits_pods {
+    if !expected.is_empty() {
         nominate(context, [PlaceId::Claim(name.clone())]);
+        context.notes().expected.insert(name.clone(), expected);
     }
     context.learn(Object::Claim(claim));
     context.metrics.claim_created(planned.pool.as_str(), planned.min_values_relaxed);
@@ -173,6 +177,17 @@ async fn create(
     }
     report::created(&name, planned);
     Ok(Some(CreatedClaim { name, planned: planned.clone() }))
+}
+
+/// Remembers who waits for claims that are not launched yet, should that fail.
+fn expect_pods(context: &Context, plan: &Plan, real: &RealPods<'_>) {
+    let waits = |name: &ClaimName| context.cluster().claim(name).is_some_and(|claim| !lifecycle::is_launched(claim));
+    let on_claims = plan.nominations.iter().filter_map(|nomination| match &nomination.place {
+        PlaceId::Claim(name) if waits(name) => Some((name.clone(), real.among(&nomination.pods).cloned().collect())),
+        PlaceId::Claim(_) | PlaceId::Node(_) => None,
+    });
+    let expected: BTreeMap<ClaimName, Vec<PodKey>> = on_claims.collect();
+    context.notes().expected = expected;
 }
 
 fn nominate(context: &Context, places: impl IntoIterator<Item = PlaceId>) {

@@ -11,11 +11,16 @@ use model::{Effect, PodKey, Taint, first_untolerated};
 /// A pod that should have been gone this long ago is not waited for: its kubelet will not answer any more.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
+/// A pod by name and identity.
+pub(super) type Leaving = (PodKey, String);
+
 /// What a drain does now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Drain {
-    /// Pods to evict now, with their identity.
-    pub(super) evict: Vec<(PodKey, String)>,
+    /// Pods to evict now.
+    pub(super) evict: Vec<Leaving>,
+    /// Pods whose time is up.
+    pub(super) force: Vec<Leaving>,
     /// Pods that are still there and are waited for.
     pub(super) waiting: usize,
 }
@@ -31,13 +36,18 @@ impl Drain {
 pub(super) fn plan(pods: &[Arc<PodFacts>], deadline: Option<Timestamp>, now: Timestamp) -> Drain {
     let waited: Vec<&Arc<PodFacts>> = pods.iter().filter(|pod| is_waited_for(pod, now)).collect();
     let first_wave = waited.iter().map(|pod| wave(pod)).min();
-    let is_due = |pod: &&&Arc<PodFacts>| {
-        let forced = forced_grace(pod, deadline, now).is_some();
-        let in_wave = Some(wave(pod)) == first_wave;
-        forced || (in_wave && pod.deletion.is_none() && !pod.protection.is_active(now))
-    };
-    let evict = waited.iter().filter(is_due).map(|pod| (pod.key.clone(), pod.uid.to_string())).collect();
-    Drain { evict, waiting: waited.len() }
+    let is_due =
+        |pod: &PodFacts| Some(wave(pod)) == first_wave && pod.deletion.is_none() && !pod.protection.is_active(now);
+    let mut drain = Drain { waiting: waited.len(), ..Drain::default() };
+    for pod in waited {
+        let leaving = (pod.key.clone(), pod.uid.to_string());
+        match forced_grace(pod, deadline, now) {
+            Some(_) => drain.force.push(leaving),
+            None if is_due(pod) => drain.evict.push(leaving),
+            None => {}
+        }
+    }
+    drain
 }
 
 fn wave(pod: &PodFacts) -> (bool, bool) {
@@ -45,21 +55,28 @@ fn wave(pod: &PodFacts) -> (bool, bool) {
 }
 
 fn is_waited_for(pod: &PodFacts, now: Timestamp) -> bool {
+    !pod.is_terminal && is_drained(pod, now)
+}
+
+/// Whether the drain is about this pod at all: it neither stays until the node is gone nor hangs for ever.
+pub(super) fn is_drained(pod: &PodFacts, now: Timestamp) -> bool {
     let disrupted = [Taint::new(labels::DISRUPTED_TAINT, "", Effect::NoSchedule)];
     let stays = first_untolerated(&disrupted, &pod.class.tolerations).is_none();
     let stuck = pod.deletion.is_some_and(|gone_by| seconds_between(gone_by, now) > STUCK_AFTER.as_secs_f64());
-    !pod.is_terminal && !stays && pod.owner != Owner::Node && !stuck
+    !stays && pod.owner != Owner::Node && !stuck
 }
 
 /// The grace a pod still gets when the node's deadline no longer allows its own; nothing while it does.
 pub(super) fn forced_grace(pod: &PodFacts, deadline: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
     let deadline = deadline?;
     let left = seconds_between(now, deadline);
+    let grace = left.max(1.0);
     let is_due = match pod.deletion {
-        Some(gone_by) => gone_by > deadline,
+        // Asking again for what was asked for already would change nothing.
+        Some(gone_by) => gone_by > deadline && seconds_between(now, gone_by) > grace,
         None => left < pod.grace.as_secs_f64(),
     };
-    is_due.then(|| Duration::from_secs_f64(left.max(1.0)))
+    is_due.then(|| Duration::from_secs_f64(grace))
 }
 
 fn seconds_between(from: Timestamp, to: Timestamp) -> f64 {
@@ -93,7 +110,11 @@ mod tests {
                 ("daemon", _) => pod["metadata"]["ownerReferences"] = owner("apps/v1", "DaemonSet"),
                 ("static", _) => pod["metadata"]["ownerReferences"] = owner("v1", "Node"),
                 ("critical", _) => pod["spec"]["priorityClassName"] = json!("system-cluster-critical"),
-                ("protected", _) => pod["metadata"]["annotations"] = json!({"karpenter.sh/do-not-disrupt": "true"}),
+                ("protected", how) => {
+                    let how = if how.is_empty() { "true" } else { how };
+                    pod["metadata"]["annotations"] = json!({"karpenter.sh/do-not-disrupt": how});
+                }
+                ("started", second) => pod["status"]["startTime"] = json!(at(second.parse().unwrap()).to_string()),
                 ("terminal", _) => pod["status"]["phase"] = json!("Succeeded"),
                 ("tolerates", _) => pod["spec"]["tolerations"] = json!([{"operator": "Exists"}]),
                 ("deleted", second) => {
@@ -111,8 +132,9 @@ mod tests {
     fn check(pods: &[&str], deadline: Option<i64>, now: i64) -> String {
         let pods: Vec<_> = pods.iter().map(|line| pod(line)).collect();
         let drain = plan(&pods, deadline.map(at), at(now));
-        let names: Vec<String> = drain.evict.iter().map(|(key, _)| key.name.to_string()).collect();
-        format!("{} of {}", names.join(" "), drain.waiting)
+        let names = |pods: &[Leaving]| pods.iter().map(|(key, _)| key.name.to_string()).collect::<Vec<_>>().join(" ");
+        let forced = if drain.force.is_empty() { String::new() } else { format!(" force {}", names(&drain.force)) };
+        format!("{}{forced} of {}", names(&drain.evict), drain.waiting)
     }
 
     /// TERM-03: four waves, one after the other.
@@ -148,13 +170,41 @@ mod tests {
         let table = [
             ("web grace=30", 69, "web of 1"),
             ("held protected grace=30", 69, " of 1"),
-            ("held protected grace=30", 71, "held of 1"),
-            ("dns critical grace=40", 61, "dns of 1"),
-            ("late deleted@150", 50, "late of 1"),
+            ("held protected grace=30", 71, " force held of 1"),
+            ("dns critical grace=40", 61, " force dns of 1"),
+            ("late deleted@150", 50, " force late of 1"),
+            ("late deleted@101", 100, " of 1"),
+            ("late deleted@102", 100, " force late of 1"),
             ("early deleted@90", 50, " of 1"),
         ];
         for (line, now, expected) in table {
             assert_eq!(check(&[line], Some(100), now), expected, "{line} at {now}");
+        }
+    }
+
+    /// TERM-14: whose time is up does not wait for its wave.
+    #[test]
+    fn a_deadline_bypasses_waves() {
+        let all = ["web grace=5", "agent daemon grace=30", "dns critical grace=30"];
+        assert_eq!(check(&all, Some(100), 71), "web force agent dns of 3");
+    }
+
+    /// CAND-03, CAND-04, CAND-05: a drain waits for a protected pod for as long as it is protected; what cannot be read
+    /// protects nothing.
+    #[test]
+    fn a_protected_pod_leaves_when_its_time_has_come() {
+        let table = [
+            ("web protected=true", 500, " of 1"),
+            ("agent daemon protected=true", 500, " of 1"),
+            ("web protected=1m started@100", 159, " of 1"),
+            ("web protected=1m started@100", 160, "web of 1"),
+            ("web protected=1m", 500, " of 1"),
+            ("web protected=soon started@100", 100, "web of 1"),
+            ("web protected=-1m started@100", 100, "web of 1"),
+            ("web protected=false", 100, "web of 1"),
+        ];
+        for (line, now, expected) in table {
+            assert_eq!(check(&[line], None, now), expected, "{line} at {now}");
         }
     }
 

@@ -453,6 +453,18 @@ fn pods_with_unplanned_rules_cannot_be_moved() {
     );
 }
 
+/// CP-02: a type that is sold out is known, and its offerings are told of, but not chosen, however cheap.
+#[test]
+fn what_is_sold_out_is_not_chosen() {
+    check(
+        "type t.large cpu=2 mem=8Gi !a:0.01 !b:0.01
+         type m.large cpu=2 mem=8Gi a:0.10 !b:0.05
+         pool default
+         pod  web cpu=1",
+        expect!["default m.large a $0.1: web"],
+    );
+}
+
 /// PROV-21: a pool whose demands no type meets says so, whether by labels, by what is for sale or by variety; pods go to
 /// places and to other pools.
 #[test]

@@ -53,7 +53,7 @@ fn default_constraints_select_what_belongs_together() {
 #[test]
 fn more_is_listed_when_there_are_defaults() {
     let lists = "listed pod\nlisted node\nlisted claim\nlisted pool\nlisted class\nlisted daemon\nlisted budget
-        listed pvc\nlisted pv\nlisted storageclass\nlisted csinode\nlisted namespace\n? complete";
+        listed pvc\nlisted pv\nlisted storageclass\nlisted csinode\nlisted attachment\nlisted namespace\n? complete";
     check(lists, expect![["true\n"]]);
     check(&format!("{DEFAULTS}\n{lists}"), expect![["false\n"]]);
     let rest = "listed service\nlisted replicaset\nlisted statefulset\nlisted replicationcontroller\n? complete";

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use api::lower::{
-    BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts, NodeClassFacts,
-    NodeClassReadiness, NodeFacts, OverlayFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
+    AttachmentFacts, BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts,
+    NodeClassFacts, NodeClassReadiness, NodeFacts, OverlayFacts, PodFacts, StorageClassFacts, VolumeClaimFacts,
+    VolumeFacts,
 };
 use jiff::Timestamp;
 use model::{
@@ -128,6 +129,7 @@ pub(crate) fn object(kind: &str, name: &str, words: &Words<'_>, uid: &str, versi
         "pv" => Object::Volume(Arc::new(volume(base, words))),
         "storageclass" => Object::StorageClass(Arc::new(storage_class(base, words))),
         "csinode" => Object::CsiNode(Arc::new(csi_node(base, words))),
+        "attachment" => Object::Attachment(Arc::new(attachment(base, words))),
         "namespace" => {
             words.expect(&["label"]);
             let namespace = json!({"metadata": with(base, json!({"labels": words.labels("label")}))});
@@ -153,6 +155,7 @@ pub(crate) fn key(kind: &str, name: &str) -> Key {
         "pv" => Key::Volume(name.into()),
         "storageclass" => Key::StorageClass(name.into()),
         "csinode" => Key::CsiNode(model::NodeName::new(name)),
+        "attachment" => Key::Attachment(name.into()),
         "namespace" => Key::Namespace(name.into()),
         "overlay" => Key::Overlay(name.into()),
         _ if grouping_kind(kind).is_some() => Key::Grouping(grouping_kind(kind).unwrap(), "shop".into(), name.into()),
@@ -264,6 +267,13 @@ fn storage_class(base: Value, words: &Words<'_>) -> StorageClassFacts {
         "allowedTopologies": zones.chain(others).collect::<Vec<_>>(),
     });
     StorageClassFacts::lower(&serde_json::from_value(class).unwrap()).unwrap()
+}
+
+fn attachment(base: Value, words: &Words<'_>) -> AttachmentFacts {
+    words.expect(&["on", "volume"]);
+    let source = json!({"persistentVolumeName": words.get("volume")});
+    let spec = json!({"attacher": "ebs", "nodeName": words.get("on").unwrap_or("node0"), "source": source});
+    AttachmentFacts::lower(&serde_json::from_value(json!({"metadata": base, "spec": spec})).unwrap()).unwrap()
 }
 
 fn csi_node(base: Value, words: &Words<'_>) -> CsiNodeFacts {

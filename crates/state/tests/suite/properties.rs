@@ -70,6 +70,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
             line.map(|line| line.replace("csinode csinode", "csinode node")),
         )
     });
+    let attachments = change("attachment", 2, &[&["on=node0", "on=node1"], &["", "volume=pv0"]]);
     let overlay = change(
         "overlay",
         3,
@@ -84,7 +85,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     let replicas = change("replicaset", 1, &[&["select=app=web", "select=hash=1"]]);
     let workloads = prop_oneof![4 => pod, 1 => daemon, 1 => budget, 1 => space, 1 => service, 1 => replicas];
     let machines = prop_oneof![3 => node, 3 => claim, 1 => pool, 1 => class, 1 => overlay];
-    let storage = prop_oneof![claims, volume, storage, limits];
+    let storage = prop_oneof![claims, volume, storage, limits, attachments];
     vec(prop_oneof![6 => workloads, 6 => machines, 2 => storage], 0..60)
 }
 
@@ -94,6 +95,8 @@ fn answers(script: &mut Script) -> String {
     script.answers.clear();
     script.step("? tracked");
     script.step("? overlays");
+    script.step("? attached node0");
+    script.step("? attached node1");
     text.push_str(&script.answers);
     for pool in ["pool0", "pool1"].map(PoolName::new) {
         text += &format!("{} {}\n", script.cluster.claimed_capacity(&pool), script.cluster.running_capacity(&pool));

@@ -16,6 +16,7 @@
 //! pv      v1 zone=a host=n1 driver=ebs local going
 //! storageclass fast driver=ebs zone=a key=rack immediate
 //! csinode n1 limit=ebs:25 limit=nfs
+//! attachment a1 on=n1 volume=v1
 //! service web select=app=web                                 (also replicaset, statefulset, replicationcontroller)
 //! defaults {..}                                              (the scheduler's configuration; comes first)
 //! late    2 node n1 ...                                      (version 2 of what is known, whatever came since)
@@ -25,7 +26,7 @@
 //! nominate node/n1 20                                        (until second 20)
 //! at      15                                                 (the clock)
 //! ? wakes | places | pending | bound | faults | daemons | pools | tracked | capacity default | nominated c1 n1
-//! ? complete | types | overlays
+//! ? complete | types | overlays | attached n1
 //! ```
 //!
 //! Short keys stand for long labels: `zone`, `pool`, `type`, `registered`, `initialized`, `hostname`; and for the taints
@@ -187,6 +188,12 @@ impl Script {
                 };
                 self.cluster.overlay_verdicts().map(verdict).collect()
             }
+            ["attached", node] => {
+                let one = |found: &Arc<api::lower::AttachmentFacts>| {
+                    format!("{}{}", found.name, named("volume", found.volume.as_deref().unwrap_or_default()))
+                };
+                self.cluster.attachments_on(&NodeName::new(*node)).map(one).collect()
+            }
             ["complete"] => vec![self.cluster.is_complete().to_string()],
             _ => panic!("unknown question {question:?}"),
         };
@@ -341,7 +348,7 @@ fn above_zero(amounts: &Resources) -> Resources {
 }
 
 /// Every kind by the word that scripts use.
-pub(crate) const KINDS: [(&str, Kind); 17] = [
+pub(crate) const KINDS: [(&str, Kind); 18] = [
     ("pod", Kind::Pod),
     ("node", Kind::Node),
     ("claim", Kind::Claim),
@@ -353,6 +360,7 @@ pub(crate) const KINDS: [(&str, Kind); 17] = [
     ("pv", Kind::Volume),
     ("storageclass", Kind::StorageClass),
     ("csinode", Kind::CsiNode),
+    ("attachment", Kind::Attachment),
     ("namespace", Kind::Namespace),
     ("overlay", Kind::Overlay),
     ("service", Kind::Grouping(GroupingKind::Service)),

@@ -220,3 +220,31 @@ fn volumes_wake_the_pods_that_wait_for_them() {
         "#]],
     );
 }
+
+/// Attachments are known by their node, which is woken when one comes, moves or goes.
+#[test]
+fn attachments_belong_to_nodes() {
+    check(
+        "attachment a1 on=n1 volume=v1
+         ? wakes
+         attachment a2 on=n1
+         ? attached n1
+         attachment a1 on=n2 volume=v1
+         ? wakes
+         ? attached n1
+         ? attached n2
+         gone attachment a1
+         ? wakes
+         ? attached n2",
+        expect![[r"
+            node n1
+            a1 volume(v1)
+            a2
+            node n1, node n2
+            a2
+            a1 volume(v1)
+            node n2
+            nothing
+        "]],
+    );
+}

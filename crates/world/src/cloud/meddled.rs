@@ -4,10 +4,11 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{NodeClaim, NodePool};
+use api::lower::UnsupportedVolumes;
+use api::{DurationText, NodeClaim, NodePool};
 use cloud::{
     CloudError, CloudProvider, Instance, InstanceTypes, LaunchError, LaunchRequest, Launched, NodeClassKind,
-    Termination,
+    RegistrationHook, Termination,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -107,6 +108,18 @@ impl CloudProvider for MeddledProvider {
 
     fn node_class_kind(&self) -> NodeClassKind {
         self.inner.node_class_kind()
+    }
+
+    fn unsupported_volumes(&self) -> UnsupportedVolumes {
+        self.inner.unsupported_volumes()
+    }
+
+    fn default_termination_grace_period(&self) -> Option<DurationText> {
+        self.inner.default_termination_grace_period()
+    }
+
+    fn registration_hooks(&self) -> Vec<Arc<dyn RegistrationHook>> {
+        self.inner.registration_hooks()
     }
 
     fn instance_types<'a>(&'a self, pool: &'a NodePool) -> BoxFuture<'a, Result<InstanceTypes, CloudError>> {

@@ -10,7 +10,7 @@ use aws_sim::{AwsError, DescribeRequest, Filter, FleetAnswer, FleetErrorCode, In
 use catalogue::Catalogue;
 use cloud::{
     CloudError, CloudProvider, Instance, InstanceTypes, LaunchError, LaunchId, LaunchRequest, Launched, NodeClassKind,
-    Termination,
+    Origin, Termination,
 };
 use ec2::{ClassView, RegionTypes, Settings};
 use futures::FutureExt;
@@ -18,7 +18,9 @@ use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::{Api, Client};
-use model::{CapacityType, InstanceType, ProviderId, Requirements, Resources, Vocabulary, format_quantity, labels};
+use model::{
+    CapacityType, ClaimName, InstanceType, ProviderId, Requirements, Resources, Vocabulary, format_quantity, labels,
+};
 
 use super::fleet::{self, tags};
 use super::{AwsCloud, REGION};
@@ -244,7 +246,7 @@ impl CloudProvider for AwsProvider {
             let Some(instance) = instance_id(id) else { return Ok(None) };
             let state = self.state(instance).await?;
             let is_there = state.is_some_and(|state| state <= InstanceState::Running);
-            Ok(is_there.then(|| Instance { provider_id: id.clone() }))
+            Ok(is_there.then(|| Instance { provider_id: id.clone(), origin: None }))
         }
         .boxed()
     }
@@ -252,10 +254,20 @@ impl CloudProvider for AwsProvider {
     fn list(&self) -> BoxFuture<'_, Result<Vec<Instance>, CloudError>> {
         async move {
             let found = self.tagged(tags::CLAIM, None).await?;
-            Ok(found.iter().map(|found| Instance { provider_id: ProviderId::new(found.provider_id()) }).collect())
+            Ok(found.iter().map(listed).collect())
         }
         .boxed()
     }
+}
+
+fn listed(instance: &aws_sim::Instance) -> Instance {
+    let tag = |key: &str| instance.tags.get(key);
+    let origin = tag(tags::LAUNCH).zip(tag(tags::CLAIM)).map(|(launch, claim)| Origin {
+        launch: LaunchId::new(launch),
+        claim: ClaimName::new(claim.as_str()),
+        started: instance.launched_at,
+    });
+    Instance { provider_id: ProviderId::new(instance.provider_id()), origin }
 }
 
 /// Whether the offering itself is used up, so that asking again soon is in vain.

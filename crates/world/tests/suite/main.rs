@@ -3,6 +3,7 @@
 
 mod found;
 mod idle;
+mod lifecycle;
 mod overlays;
 mod planted;
 mod repeat;

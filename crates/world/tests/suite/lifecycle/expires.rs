@@ -1,0 +1,71 @@
+//! Lives that are over, and ends that have a deadline.
+
+use serde_json::json;
+
+use super::stage::{fillers, play, pod, pool, with};
+
+/// LIFE-25, LIFE-26: a node goes when its life is over, whatever budgets and annotations say, and its pods get another.
+/// Its life is as long as it was when it began. (That the longer life makes the node drift is not told here.)
+#[test]
+fn a_life_ends_as_it_was_begun() {
+    play(async |stage| {
+        let short = pool(json!({"expireAfter": "1h"}));
+        let closed = json!({"spec": {"disruption": {"budgets": [{"nodes": "0"}]}}});
+        stage.apply(with(short.clone(), &closed)).await;
+        stage.apply(fillers(1)).await;
+        stage.until_all_running(1).await;
+        let (name, _) = stage.claims().await.pop_first().unwrap();
+        let (node, _) = stage.nodes().await.pop_first().unwrap();
+        stage.patch_node(&node, json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}})).await;
+        stage
+            .apply(with(with(short, &closed), &json!({"spec": {"template": {"spec": {"expireAfter": "Never"}}}})))
+            .await;
+        stage.wait(55 * 60).await;
+        assert!(stage.claim(&name).await.unwrap().metadata.deletion_timestamp.is_none());
+        stage.until_claim_gone(&name).await;
+        let minutes = stage.now().as_secs_f64() / 60.0;
+        assert!((60.0..61.0).contains(&minutes), "gone after {minutes} minutes");
+        assert_eq!(stage.metric("karpenter_nodeclaims_disrupted_total", "reason=\"expired\""), 1.0);
+        stage.until_all_running(1).await;
+        let (_, next) = stage.claims().await.pop_first().unwrap();
+        assert_eq!(next.spec.expire_after.text(), "Never");
+    });
+}
+
+/// LIFE-22, TERM-13, TERM-06: the deadline is written down and told; a pod that will not leave keeps its own grace
+/// before it, and then goes.
+#[test]
+fn a_deadline_ends_what_will_not_end() {
+    play(async |stage| {
+        let node = stage.ready_claim("solo", json!({"terminationGracePeriod": "60s"})).await;
+        let held = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}},
+            "spec": {"terminationGracePeriodSeconds": 30}});
+        stage.apply(pod("held", &held)).await;
+        stage.until_running("held").await;
+        let began = stage.now().as_secs();
+        stage.delete_claim("solo").await;
+        stage.wait(2).await;
+        let claim = stage.claim("solo").await.unwrap();
+        let deadline = claim.metadata.deletion_timestamp.unwrap().0 + jiff::SignedDuration::from_secs(60);
+        let annotations = claim.metadata.annotations.unwrap();
+        assert_eq!(annotations["karpenter.sh/nodeclaim-termination-timestamp"], deadline.to_string());
+        let told = stage.events("TerminationGracePeriodExpiring").await;
+        assert!(told.contains(&format!("NodeClaim/solo: All pods will be deleted by {deadline}")), "{told:?}");
+        assert!(told.contains(&format!("Node/{node}: All pods will be deleted by {deadline}")), "{told:?}");
+        stage
+            .until("the pod's end to begin", async || {
+                stage.pod("held").await.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some())
+            })
+            .await;
+        let (seconds, grace) = (stage.now().as_secs() - began, 30);
+        assert!((29..=32).contains(&seconds), "after {seconds} s of 60, with a grace of {grace}");
+        stage.wait(1).await;
+        let told = stage.events("Disrupted").await.pop().unwrap();
+        let begin = "Pod/held: Deleting the pod to accommodate the terminationTime 20";
+        let end = "seconds of grace-period of its 30 terminationGracePeriodSeconds. This bypasses the PDB of the pod and \
+                   the do-not-disrupt annotation.";
+        assert!(told.starts_with(begin) && told.ends_with(end), "{told}");
+        stage.until_claim_gone("solo").await;
+        assert!(stage.now().as_secs() - began <= 75, "{:?}", stage.now());
+    });
+}

@@ -1,0 +1,35 @@
+//! How much is written for one node.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::stage::{fillers, play, pool};
+
+const NODES: u32 = 20;
+/// Over a node's life from its creation until it is initialized, events and pools included.
+const WRITES_PER_NODE_MAX: usize = 10;
+
+/// From a pod that waits to an initialized node, few writes per node are made.
+#[test]
+fn a_node_costs_few_writes() {
+    play(async |stage| {
+        stage.apply(pool(json!({"startupTaints": [{"key": "example.com/agent", "effect": "NoSchedule"}]}))).await;
+        stage.apply(fillers(NODES)).await;
+        stage.until("nodes", async || stage.nodes().await.len() == NODES as usize).await;
+        stage.wait(20).await;
+        // The usual way: nodes become usable a while after they registered.
+        for (name, _) in stage.nodes().await {
+            stage.patch_node(&name, json!({"spec": {"taints": []}})).await;
+        }
+        stage.until_all_running(NODES as usize).await;
+        stage.wait(30).await;
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for (write, _) in stage.writes() {
+            *counts.entry(write).or_default() += 1;
+        }
+        let all: usize = counts.values().sum();
+        println!("{:.1} writes per node: {counts:#?}", all as f64 / f64::from(NODES));
+        assert!(all <= WRITES_PER_NODE_MAX * NODES as usize, "{all} writes for {NODES} nodes: {counts:#?}");
+    });
+}
