@@ -40,6 +40,16 @@ impl WriteError {
     }
 }
 
+impl WriteError {
+    /// Whether the write may have happened all the same: no answer came, or one that does not say.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        match self {
+            Self::Conflict { .. } | Self::NotFound { .. } => false,
+            Self::Failed { source, .. } => !matches!(&**source, kube::Error::Api(status) if status.code < 500),
+        }
+    }
+}
+
 type Written<T> = Result<T, WriteError>;
 
 /// A deletion of something that is gone already has succeeded.
@@ -94,6 +104,10 @@ pub(crate) async fn delete_claim(context: &Context, claim: &NodeClaim) -> Writte
     let name = claim.metadata.name.as_deref().unwrap_or_default();
     let uid = claim.metadata.uid.as_deref().unwrap_or_default();
     let deleted = api.delete(name, &of_uid(uid)).await;
+    // A claim with finalizers is going now and not gone. Who counts claims has to know before the watch tells.
+    if let Some(going) = deleted.as_ref().ok().and_then(|answer| answer.as_ref().left()) {
+        context.learn(Object::Claim(Arc::new(going.clone())));
+    }
     gone_is_fine(deleted.map_err(|error| WriteError::from("delete nodeclaim", error)))
 }
 

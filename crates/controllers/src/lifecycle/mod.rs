@@ -22,6 +22,7 @@ pub(crate) use draft::ClaimDraft;
 
 use crate::context::Context;
 use crate::metrics::ClaimLabels;
+use crate::pools;
 use crate::work::{Next, Outcome, Work};
 use crate::write;
 
@@ -95,6 +96,7 @@ async fn check_timeouts(context: &Context, draft: &ClaimDraft) -> Outcome {
     match left_of(timeout, since, context.now()) {
         Some(left) => Ok(Next::After(left)),
         None => {
+            pools::record_registration(context, draft.claim(), draft.failed_registration());
             give_up(context, draft.claim(), reason).await?;
             Ok(Next::OnChange)
         }

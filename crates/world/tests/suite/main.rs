@@ -3,7 +3,10 @@
 
 mod found;
 mod idle;
+mod kwok_world;
 mod overlays;
 mod planted;
+mod pool_status;
 mod repeat;
 mod seeds;
+mod static_capacity;
