@@ -147,6 +147,11 @@ impl<'a> ConditionSet<'a> {
         self.set(type_, ConditionStatus::Unknown, reason, message)
     }
 
+    /// Says that nobody has looked yet, or that what was seen no longer counts. Returns whether anything changed.
+    pub fn set_awaiting(&mut self, type_: &str) -> bool {
+        self.set_unknown(type_, AWAITING_RECONCILIATION, AWAITING_RECONCILIATION_MESSAGE)
+    }
+
     /// Says that a condition does not hold, and why. Returns whether anything changed.
     pub fn set_false(&mut self, type_: &str, reason: &str, message: &str) -> bool {
         self.set(type_, ConditionStatus::False, reason, message)

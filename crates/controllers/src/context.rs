@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use api::NodePool;
 use api::scheduler_config::DefaultSpread;
 use cloud::CloudProvider;
 use jiff::Timestamp;
 use kube::Client;
-use model::{ClaimName, NodeName, PodKey};
+use model::{ClaimName, NodeName, PodKey, PoolName};
 use planner::PlaceConfig;
 use state::{Cluster, Key, Kind, ManagedKind, Object, Wake};
 use tokio::sync::mpsc;
@@ -17,8 +18,10 @@ use crate::clock::Clock;
 use crate::events::Recorder;
 use crate::metrics::Metrics;
 use crate::planted::Planted;
-use crate::process::Readiness;
+use crate::pools::Health;
+use crate::process::{FeatureGates, Readiness};
 use crate::solver::Solver;
+use crate::static_capacity::Attempts;
 use crate::work::{Signal, Work};
 
 /// What the wiring hands in.
@@ -39,8 +42,8 @@ pub struct ContextParts {
     pub place_config: PlaceConfig,
     /// Spread constraints of the cluster's scheduler for pods that state none.
     pub default_spread: DefaultSpread,
-    /// Whether NodeOverlays change what instance types cost and have.
-    pub uses_overlays: bool,
+    /// Which optional features are on.
+    pub gates: FeatureGates,
     /// Ends a batch when no new pod arrives for this long.
     pub batch_idle: Duration,
     /// Ends a batch at the latest.
@@ -61,6 +64,7 @@ pub struct Context {
     pub(crate) recorder: Recorder,
     pub(crate) readiness: Readiness,
     pub(crate) place_config: PlaceConfig,
+    pub(crate) gates: FeatureGates,
     pub(crate) batch_idle: Duration,
     pub(crate) batch_max: Duration,
     pub(crate) planted: Planted,
@@ -89,6 +93,29 @@ pub(crate) struct Notes {
     pub(crate) passes: u64,
     /// When the window of the running pass closed.
     pub(crate) window_closed: Option<tokio::time::Instant>,
+    /// What became of the claims of static pools.
+    pub(crate) growth: BTreeMap<PoolName, Attempts>,
+    /// How the last nodes of each pool fared.
+    health: BTreeMap<PoolName, Health>,
+    /// When the status of each pool was last written.
+    pub(crate) counted: BTreeMap<PoolName, Timestamp>,
+}
+
+impl Notes {
+    /// How the last nodes of this pool fared.
+    pub(crate) fn health_of(&mut self, name: &PoolName, pool: &NodePool) -> &mut Health {
+        if self.health.get(name).is_some_and(|health| !health.is_of(pool)) {
+            self.health.remove(name);
+        }
+        self.health.entry(name.clone()).or_insert_with(|| Health::seeded(pool))
+    }
+
+    /// Nothing is kept of a pool that is gone.
+    pub(crate) fn forget_pool(&mut self, name: &PoolName) {
+        self.growth.remove(name);
+        self.health.remove(name);
+        self.counted.remove(name);
+    }
 }
 
 impl Context {
@@ -103,7 +130,7 @@ impl Context {
             readiness,
             place_config,
             default_spread,
-            uses_overlays,
+            gates,
             batch_idle,
             batch_max,
             process_id,
@@ -114,7 +141,7 @@ impl Context {
         let cluster = Cluster::new(provider.vocabulary(), managed)
             .with_default_spread(default_spread)
             .with_unsupported_volumes(provider.unsupported_volumes());
-        let cluster = if uses_overlays { cluster.with_overlays() } else { cluster };
+        let cluster = if gates.node_overlay { cluster.with_overlays() } else { cluster };
         let (signals, receiver) = mpsc::unbounded_channel();
         let recorder = Recorder::start(client.clone(), Arc::clone(&clock));
         let context = Self {
@@ -126,6 +153,7 @@ impl Context {
             recorder,
             readiness,
             place_config,
+            gates,
             batch_idle,
             batch_max,
             planted,

@@ -20,7 +20,7 @@ use crate::provisioning::Batch;
 use crate::queue::WorkQueue;
 use crate::watches::News;
 use crate::work::{Next, Outcome, Signal, Work, WorkError};
-use crate::{collection, disruption, lifecycle, pools, provisioning, termination};
+use crate::{collection, disruption, lifecycle, pools, provisioning, static_capacity, termination};
 
 /// News folded before work is looked at again.
 const FOLD_AT_ONCE: usize = 512;
@@ -244,6 +244,8 @@ async fn reconcile(context: &Context, work: &Work) -> Outcome {
         Work::Claim(name) => lifecycle::reconcile(context, name).await,
         Work::Node(name) => termination::reconcile(context, name).await,
         Work::Pool(name) => pools::reconcile(context, name).await,
+        Work::ScaleUp(name) => static_capacity::scale_up(context, name).await,
+        Work::ScaleDown(name) => static_capacity::scale_down(context, name).await,
         Work::Evict(pod, uid) => termination::evict(context, pod, uid).await,
     }
 }

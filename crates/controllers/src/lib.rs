@@ -25,6 +25,7 @@ mod provisioning;
 mod queue;
 pub mod run;
 pub mod solver;
+mod static_capacity;
 mod termination;
 pub mod watches;
 mod work;

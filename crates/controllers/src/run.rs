@@ -154,7 +154,7 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
         readiness,
         place_config,
         default_spread: options.scheduler_config,
-        uses_overlays: options.feature_gates.node_overlay,
+        gates: options.feature_gates,
         batch_idle: options.batch_idle_duration,
         batch_max: options.batch_max_duration,
         process_id,

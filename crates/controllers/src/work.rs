@@ -34,6 +34,10 @@ pub(crate) enum Work {
     Node(NodeName),
     /// Judge a pool and count its nodes.
     Pool(PoolName),
+    /// Make the claims that a static pool lacks.
+    ScaleUp(PoolName),
+    /// End the claims that a static pool has too many.
+    ScaleDown(PoolName),
     /// Evict a pod from a node that is going.
     Evict(PodKey, String),
 }
@@ -48,6 +52,8 @@ impl Work {
             Self::Claim(_) => "nodeclaim.lifecycle",
             Self::Node(_) => "node.termination",
             Self::Pool(_) => "nodepool.readiness",
+            Self::ScaleUp(_) => "static.provisioning",
+            Self::ScaleDown(_) => "static.deprovisioning",
             Self::Evict(..) => "eviction-queue",
         }
     }

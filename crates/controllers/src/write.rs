@@ -40,6 +40,16 @@ impl WriteError {
     }
 }
 
+impl WriteError {
+    /// Whether the write may have happened all the same: no answer came, or one that does not say.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        match self {
+            Self::Conflict { .. } | Self::NotFound { .. } => false,
+            Self::Failed { source, .. } => !matches!(&**source, kube::Error::Api(status) if status.code < 500),
+        }
+    }
+}
+
 type Written<T> = Result<T, WriteError>;
 
 /// A deletion of something that is gone already has succeeded.

@@ -29,6 +29,12 @@ impl Cluster {
         })
     }
 
+    /// What every node of a pool satisfies, whatever its pods want.
+    pub fn template_requirements(&self, name: &PoolName) -> Option<Requirements> {
+        let pool = self.pools.get(name)?;
+        Some(self.vocabulary.all_meant(template_requirements(name, pool)))
+    }
+
     /// What a pool's claims hold or may come to hold. A claim whose machine is not known yet counts as the largest
     /// it may become, and one that is going counts until it is gone: that is why limits are never overshot.
     pub fn claimed_capacity(&self, pool: &PoolName) -> Resources {

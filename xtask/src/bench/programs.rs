@@ -42,11 +42,7 @@ impl Programs {
         // Lints are for tests. What is measured is what a user builds.
         build.env_remove("RUSTC_WORKSPACE_WRAPPER").args(["build", "--release", "--package", "kubectl-karpenter"]);
         succeed(&mut build)?;
-        Ok(Self {
-            scenarios,
-            peer,
-            ours: target_folder(root)?.join("release/kubectl-karpenter"),
-        })
+        Ok(Self { scenarios, peer, ours: target_folder(root)?.join("release/kubectl-karpenter") })
     }
 
     /// Writes scenarios into a folder; their files, in the order of the patterns, each once.

@@ -10,6 +10,7 @@ use model::{BoundKind, Labels, NodeName, PodClass, PodKey, Resources, Text, Voca
 
 use super::go_duration;
 use super::pod_class::{Written, class};
+use super::pod_cost::{DeletionCostWriter, StatedCost};
 use super::pod_fault::PodFault;
 use super::pod_requests::MissingRequests;
 use super::pod_rules::volume_claims;
@@ -124,6 +125,8 @@ pub struct PodFacts {
     pub volume_claims: BTreeSet<Text>,
     /// The one object that made it and looks after it, if it is of a kind that matters.
     pub controller: Option<Controller>,
+    /// What it says about the cost of moving it.
+    pub stated_cost: StatedCost,
 }
 
 impl PodFacts {
@@ -171,6 +174,10 @@ impl PodFacts {
             grace: grace(spec),
             kind: Arc::new(kind),
             controller: controller(pod),
+            stated_cost: StatedCost::read(
+                annotation(crate::labels::DISRUPTION_COST).map(String::as_str),
+                annotation(crate::labels::POD_DELETION_COST).map(String::as_str),
+            ),
         })
     }
 
@@ -189,6 +196,11 @@ impl PodFacts {
     pub fn is_reschedulable(&self) -> bool {
         let returning = self.owner == Owner::StatefulSet && !self.is_terminal;
         (self.is_active() || returning) && !matches!(self.owner, Owner::DaemonSet | Owner::Node)
+    }
+
+    /// What moving it costs.
+    pub fn eviction_cost(&self, writer: DeletionCostWriter) -> f64 {
+        self.stated_cost.eviction_cost(self.class.priority, writer)
     }
 
     /// Its labels.

@@ -11,6 +11,7 @@ use model::ProviderId;
 use super::name_of;
 use crate::context::Context;
 use crate::merge::status_patch;
+use crate::pools::Registration;
 use crate::write::{self, WriteError};
 
 /// A copy of a claim's status that steps may change; [`ClaimDraft::save`] writes it if it differs.
@@ -79,6 +80,15 @@ impl ClaimDraft {
     /// Since when a condition is as it is.
     pub(crate) fn since(&self, type_: &str) -> Option<Timestamp> {
         self.condition(type_).map(|condition| condition.last_transition_time.0)
+    }
+
+    /// Why no node joined: the launch says it itself if there was none.
+    pub(crate) fn failed_registration(&self) -> Registration {
+        let launched = self.condition(conditions::LAUNCHED).filter(|found| found.status != api::ConditionStatus::True);
+        let (reason, message) = launched.map_or(("RegistrationFailed", "Failed to register node"), |found| {
+            (found.reason.as_str(), found.message.as_str())
+        });
+        Registration::Failed { reason: reason.to_owned(), message: message.to_owned() }
     }
 
     /// Writes the status if it changed.

@@ -26,6 +26,7 @@ use expiration::Expiry;
 
 use crate::context::Context;
 use crate::metrics::ClaimLabels;
+use crate::pools;
 use crate::work::{Next, Outcome, Work};
 use crate::write;
 
@@ -121,7 +122,10 @@ async fn check_timeouts(context: &Context, draft: &ClaimDraft) -> Result<Option<
     let since = draft.since(condition).unwrap_or_else(|| context.now());
     match left_of(timeout, since, context.now()) {
         Some(left) => Ok(Some(Next::After(left))),
-        None => give_up(context, draft.claim(), reason).await.map(|()| None),
+        None => {
+            pools::record_registration(context, draft.claim(), draft.failed_registration());
+            give_up(context, draft.claim(), reason).await.map(|()| None)
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use super::node_edit::NodeEdit;
 use super::{class_label, hooks, initialize, labels_of, name_of};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
+use crate::pools::{self, Registration};
 use crate::work::{Next, Outcome};
 use crate::write;
 
@@ -54,6 +55,7 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
         draft.status().node_name = Some(node.name.to_string());
         draft.conditions(|conditions| conditions.set_true(conditions::REGISTERED));
         context.metrics.node_created(labels_of(draft.claim()));
+        pools::record_registration(context, draft.claim(), Registration::Joined);
         tracing::info!(NodeClaim.name = %name, Node.name = %node.name, "registered nodeclaim");
     }
     match pending {

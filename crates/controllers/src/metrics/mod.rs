@@ -36,8 +36,8 @@ pub use table::{Kind, NODE_CLASS, Naming, Row, Source, WELL_KNOWN, table};
 pub use voluntary::VoluntaryMetrics;
 
 pub(crate) use claims::ClaimLabels;
-pub(crate) use own::HeldBack;
 use families::{Exported, Registry};
+pub(crate) use own::HeldBack;
 
 /// What a program is, for `karpenter_build_info`. The labels keep the names that dashboards know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -11,29 +11,57 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use model::{InstanceType, Operator, PlannedClaim, Requirement, Requirements, Resources, Vocabulary, format_quantity};
 
 /// What a claim gets that neither plan nor pool says.
-pub(super) struct Defaults {
+pub(crate) struct Defaults {
     /// The identity of its launch.
-    pub(super) launch_id: String,
+    pub(crate) launch_id: String,
     /// How long its node may take to drain where the pool does not say.
-    pub(super) grace: Option<DurationText>,
+    pub(crate) grace: Option<DurationText>,
 }
 
-/// Writes down a planned claim. The pool is the one the plan was made from, so that its hash is frozen here; the
-/// finalizer and the launch id are there from the first moment, so that no launch can go unnoticed.
+/// What a claim says beyond its pool's template.
+pub(crate) struct Particulars {
+    /// What its node must be like: the template's requirements among it.
+    pub(crate) requirements: Requirements,
+    /// What its node must at least have; nothing if the provider may decide.
+    pub(crate) requests: Option<Resources>,
+    /// Annotations besides those that every claim has.
+    pub(crate) annotations: Vec<(&'static str, String)>,
+    /// Decides on values that requirements leave open.
+    pub(crate) seed: u64,
+    /// What neither says.
+    pub(crate) defaults: Defaults,
+}
+
+/// Writes down a planned claim.
 pub(super) fn draft(
     planned: &PlannedClaim,
     pool: &NodePool,
     types: &[Arc<InstanceType>],
     vocabulary: &Vocabulary,
-    Defaults { launch_id, grace }: Defaults,
+    defaults: Defaults,
 ) -> NodeClaim {
+    let particulars = Particulars {
+        requirements: launch_requirements(planned, types),
+        requests: Some(planned.requests.clone()),
+        annotations: vec![(labels::MIN_VALUES_RELAXED, planned.min_values_relaxed.to_string())],
+        seed: seed(planned),
+        defaults,
+    };
+    from_template(pool, vocabulary, particulars)
+}
+
+/// A claim as its pool's template has it. The pool is the one that the decision was made from, so that its hash is
+/// frozen here; the finalizer and the launch id are there from the first moment, so that no launch can go unnoticed.
+pub(crate) fn from_template(pool: &NodePool, vocabulary: &Vocabulary, particulars: Particulars) -> NodeClaim {
+    let Particulars { requirements, requests, annotations: own, seed, defaults } = particulars;
+    let Defaults { launch_id, grace } = defaults;
     let template = &pool.spec.template;
-    let requirements = launch_requirements(planned, types);
+    let pool_name = pool.metadata.name.clone().unwrap_or_default();
     let spec = NodeClaimSpec {
         taints: template.spec.taints.clone(),
         startup_taints: template.spec.startup_taints.clone(),
         requirements: lower::to_requirements(&requirements),
-        resources: Some(ResourceRequirements { requests: Some(quantities(&planned.requests)) }),
+        resources: requests.map(|requests| ResourceRequirements { requests: Some(quantities(&requests)) }),
         node_class_ref: template.spec.node_class_ref.clone(),
         termination_grace_period: template.spec.termination_grace_period.clone().or(grace),
         expire_after: template.spec.expire_after.clone(),
@@ -43,17 +71,17 @@ pub(super) fn draft(
     let mut annotations = metadata.and_then(|metadata| metadata.annotations.clone()).unwrap_or_default();
     annotations.insert(labels::NODE_POOL_HASH.to_owned(), hash::node_pool_hash(template));
     annotations.insert(labels::NODE_POOL_HASH_VERSION.to_owned(), hash::HASH_VERSION.to_owned());
-    annotations.insert(labels::MIN_VALUES_RELAXED.to_owned(), planned.min_values_relaxed.to_string());
     annotations.insert(LAUNCH_ID.to_owned(), launch_id);
+    annotations.extend(own.into_iter().map(|(key, value)| (key.to_owned(), value)));
     claim.metadata.name = None;
-    claim.metadata.generate_name = Some(format!("{}-", planned.pool));
-    claim.metadata.labels = Some(claim_labels(planned, pool, &requirements, vocabulary));
+    claim.metadata.generate_name = Some(format!("{pool_name}-"));
+    claim.metadata.labels = Some(claim_labels(pool, &requirements, vocabulary, seed));
     claim.metadata.annotations = Some(annotations);
     claim.metadata.finalizers = Some(vec![labels::TERMINATION_FINALIZER.to_owned()]);
     claim.metadata.owner_references = Some(vec![OwnerReference {
         api_version: "karpenter.sh/v1".to_owned(),
         kind: "NodePool".to_owned(),
-        name: planned.pool.to_string(),
+        name: pool_name,
         uid: pool.metadata.uid.clone().unwrap_or_default(),
         block_owner_deletion: Some(true),
         controller: None,
@@ -76,26 +104,26 @@ fn launch_requirements(planned: &PlannedClaim, types: &[Arc<InstanceType>]) -> R
 
 /// The template's labels, those of pool and class, and one value for each custom label that the node must have.
 fn claim_labels(
-    planned: &PlannedClaim,
     pool: &NodePool,
     requirements: &Requirements,
     vocabulary: &Vocabulary,
+    seed: u64,
 ) -> BTreeMap<String, String> {
     let template = &pool.spec.template;
     let mut claim_labels = template.metadata.as_ref().and_then(|metadata| metadata.labels.clone()).unwrap_or_default();
     for (key, requirement) in requirements.iter().filter(|(key, _)| !vocabulary.is_well_known(key)) {
-        if let Some(value) = concrete_value(requirement, planned) {
+        if let Some(value) = concrete_value(requirement, seed) {
             claim_labels.entry(key.to_string()).or_insert(value);
         }
     }
     let class = &template.spec.node_class_ref;
-    claim_labels.insert(labels::NODE_POOL.to_owned(), planned.pool.to_string());
+    claim_labels.insert(labels::NODE_POOL.to_owned(), pool.metadata.name.clone().unwrap_or_default());
     claim_labels.insert(labels::node_class_label(&class.group, &class.kind), class.name.clone());
     claim_labels
 }
 
-/// A value that the requirement admits: the first listed one, or an integer that follows from the claim's pods.
-fn concrete_value(requirement: &Requirement, planned: &PlannedClaim) -> Option<String> {
+/// A value that the requirement admits: the first listed one, or an integer that follows from the seed.
+fn concrete_value(requirement: &Requirement, seed: u64) -> Option<String> {
     match requirement.operator() {
         Operator::DoesNotExist => None,
         Operator::In => requirement.values().next().map(ToString::to_string),
@@ -105,7 +133,7 @@ fn concrete_value(requirement: &Requirement, planned: &PlannedClaim) -> Option<S
             let lower = lower.unwrap_or(0).max(0);
             let upper = upper.unwrap_or(i64::MAX).min(lower.saturating_add(i64::from(u32::MAX)));
             let width = (upper - lower).checked_add(1).filter(|width| *width > 0)?;
-            let seed = i64::try_from(seed(planned) >> 1).ok()?;
+            let seed = i64::try_from(seed >> 1).ok()?;
             let candidates = (0..width.min(CANDIDATES_MAX)).map(|step| lower + (seed % width + step) % width);
             candidates.map(|value| value.to_string()).find(|value| requirement.admits(value))
         }
@@ -115,10 +143,15 @@ fn concrete_value(requirement: &Requirement, planned: &PlannedClaim) -> Option<S
 /// More excluded values than a requirement can list.
 const CANDIDATES_MAX: i64 = 1000;
 
-/// FNV-1a over the pool and the pods: equal plans give equal labels on every machine.
+/// A hash of the pool and the pods: equal plans give equal labels on every machine.
 fn seed(planned: &PlannedClaim) -> u64 {
     let pods = planned.pods.iter().map(ToString::to_string);
     let text: String = [planned.pool.to_string()].into_iter().chain(pods).collect();
+    seed_of(&text)
+}
+
+/// FNV-1a.
+pub(crate) fn seed_of(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 

@@ -18,7 +18,7 @@ use state::{Cluster, Object};
 use tokio::time::Instant;
 
 pub(crate) use batch::Batch;
-pub(crate) use claims::quantities;
+pub(crate) use claims::{Defaults, Particulars, from_template, quantities, seed_of};
 pub(crate) use zones::EffectiveZone;
 
 use crate::context::Context;

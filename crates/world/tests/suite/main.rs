@@ -3,8 +3,11 @@
 
 mod found;
 mod idle;
+mod kwok_world;
 mod lifecycle;
 mod overlays;
 mod planted;
+mod pool_status;
 mod repeat;
 mod seeds;
+mod static_capacity;

@@ -1,30 +1,47 @@
 //! Pools: whether they can be used, what they hash to, and what they have running.
 
+mod health;
+mod stamp;
+
+use std::time::Duration;
+
 use api::condition::ConditionSubject;
 use api::lower::NodeClassReadiness;
 use api::node_pool::{NodePoolStatus, conditions};
 use api::validation::{self, VALIDATION_FAILED};
-use api::{ConditionSet, NodePool, hash, labels};
+use api::{ConditionSet, NodeClaim, NodePool};
 use model::{PoolName, ResourceName};
-use serde_json::json;
+
+pub(crate) use health::{Health, Registration};
 
 use crate::context::Context;
+use crate::lifecycle::{labels_of, left_of};
 use crate::merge::status_patch;
 use crate::provisioning::quantities;
+use crate::static_capacity;
 use crate::work::{Next, Outcome, Work};
 use crate::write::{self, WriteError};
 
+/// What a pool has running is written at most this often: a hundred nodes that come at once are one piece of news.
+const COUNT_AGAIN: Duration = Duration::from_secs(1);
+
 /// Judges one pool and writes what changed.
 pub(crate) async fn reconcile(context: &Context, name: &PoolName) -> Outcome {
-    let Some(pool) = context.cluster().pool(name).cloned() else { return Ok(Next::OnChange) };
+    let Some(pool) = context.cluster().pool(name).cloned() else {
+        context.notes().forget_pool(name);
+        return Ok(Next::OnChange);
+    };
+    static_capacity::wake(context, name, &pool);
     if pool.metadata.deletion_timestamp.is_none() {
-        stamp_hash(context, name, &pool).await?;
+        stamp::stamp(context, name, &pool).await?;
     }
     let status = judge(context, name, &pool);
     if pool.status.as_ref() == Some(&status) {
         return Ok(Next::OnChange);
     }
-    let was_ready = is_ready(pool.status.as_ref());
+    if let Some(left) = counting_pause(context, name, pool.status.as_ref(), &status) {
+        return Ok(Next::After(left));
+    }
     let patch = status_patch(pool.metadata.resource_version.as_deref(), pool.status.as_ref(), &status);
     match write::patch_pool_status(context, name, &patch).await {
         Ok(()) => {}
@@ -32,30 +49,47 @@ pub(crate) async fn reconcile(context: &Context, name: &PoolName) -> Outcome {
         Err(WriteError::Conflict { .. }) => return Ok(Next::BackOff),
         Err(error) => return Err(error.into()),
     }
-    if !was_ready && is_ready(Some(&status)) && context.cluster().waiting().next().is_some() {
+    let now = context.now();
+    context.notes().counted.insert(name.clone(), now);
+    let becomes_ready = !is_ready(&pool) && has_ready(&status);
+    if becomes_ready && context.cluster().waiting().next().is_some() {
         context.request(Work::Provision);
     }
     Ok(Next::OnChange)
 }
 
-fn is_ready(status: Option<&NodePoolStatus>) -> bool {
-    let conditions = status.into_iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.into_iter().any(|found| found.type_ == conditions::READY && found.status == api::ConditionStatus::True)
+/// How long numbers have to wait because others were written a moment ago; nothing if there is more to say.
+fn counting_pause(
+    context: &Context,
+    name: &PoolName,
+    stored: Option<&NodePoolStatus>,
+    status: &NodePoolStatus,
+) -> Option<Duration> {
+    let counted = NodePoolStatus { nodes: status.nodes, resources: status.resources.clone(), ..stored?.clone() };
+    let last = context.notes().counted.get(name).copied().filter(|_| counted == *status)?;
+    left_of(COUNT_AGAIN, last, context.now())
 }
 
-/// Keeps the template's hash beside the pool, so that nodes made from an older template can be told.
-async fn stamp_hash(context: &Context, name: &PoolName, pool: &NodePool) -> Result<(), WriteError> {
-    let stamp = [
-        (labels::NODE_POOL_HASH, hash::node_pool_hash(&pool.spec.template)),
-        (labels::NODE_POOL_HASH_VERSION, hash::HASH_VERSION.to_owned()),
-    ];
-    let stored = pool.metadata.annotations.clone().unwrap_or_default();
-    if stamp.iter().all(|(key, value)| stored.get(*key) == Some(value)) {
-        return Ok(());
+/// Whether a pool can be used.
+pub(crate) fn is_ready(pool: &NodePool) -> bool {
+    pool.status.as_ref().is_some_and(has_ready)
+}
+
+fn has_ready(status: &NodePoolStatus) -> bool {
+    let mut stated = status.conditions.iter().flatten();
+    stated.any(|found| found.type_ == conditions::READY && found.status == api::ConditionStatus::True)
+}
+
+/// Notes how a node that should have joined fared. The pool says so in its next status.
+pub(crate) fn record_registration(context: &Context, claim: &NodeClaim, outcome: Registration) {
+    let name = PoolName::new(labels_of(claim).pool.as_str());
+    let Some(pool) = context.cluster().pool(&name).cloned() else { return };
+    let owners = claim.metadata.owner_references.iter().flatten();
+    if !owners.into_iter().any(|owner| owner.kind == "NodePool" && Some(&owner.uid) == pool.metadata.uid.as_ref()) {
+        return;
     }
-    let annotations: serde_json::Map<_, _> =
-        stamp.map(|(key, value)| (key.to_owned(), json!(value))).into_iter().collect();
-    write::patch_pool(context, name, &json!({"metadata": {"annotations": annotations}})).await
+    context.notes().health_of(&name, &pool).record(outcome);
+    context.request(Work::Pool(name));
 }
 
 fn judge(context: &Context, name: &PoolName, pool: &NodePool) -> NodePoolStatus {
@@ -67,7 +101,10 @@ fn judge(context: &Context, name: &PoolName, pool: &NodePool) -> NodePoolStatus 
     let mut status = pool.status.clone().unwrap_or_default();
     status.nodes = running.get(&ResourceName::nodes());
     status.resources = Some(quantities(&running));
-    status.node_class_observed_generation = class.as_ref().map(|class| class.generation);
+    let observed = status.node_class_observed_generation;
+    if let Some(class) = &class {
+        status.node_class_observed_generation = Some(class.generation);
+    }
     let subject = ConditionSubject {
         generation: pool.metadata.generation.unwrap_or(0),
         created_at: pool.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0),
@@ -81,6 +118,11 @@ fn judge(context: &Context, name: &PoolName, pool: &NodePool) -> NodePoolStatus 
         Some(faults) => set.set_false(conditions::VALIDATION_SUCCEEDED, VALIDATION_FAILED, &faults),
     };
     class_condition(&mut set, class.as_ref().map(|class| &class.readiness));
+    if class.is_some() {
+        let judged = health::condition_of(pool).and_then(|condition| condition.observed_generation);
+        let has_changed = observed != status.node_class_observed_generation || judged != pool.metadata.generation;
+        context.notes().health_of(name, pool).write(&mut set, has_changed);
+    }
     status
 }
 

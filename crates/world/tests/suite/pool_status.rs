@@ -1,0 +1,180 @@
+//! What a pool says about itself.
+
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::kwok_world::{KwokWorld, node_class, pod, pool, pool_condition, tell};
+
+const HEALTHY: &str = "NodeRegistrationHealthy";
+
+async fn counts(story: &KwokWorld, name: &str) -> String {
+    let status = story.pool(name).await.status.unwrap();
+    let resources: Vec<String> =
+        status.resources.unwrap_or_default().iter().map(|(name, amount)| format!("{name}={}", amount.0)).collect();
+    format!("{} nodes, {}", status.nodes, resources.join(" "))
+}
+
+/// OBS-02: what runs is counted within seconds, and nothing is left of it once it is gone. Twenty nodes at once are not
+/// twenty writes.
+#[test]
+fn a_pool_counts_what_it_has() {
+    tell("StaticCapacity", async |story: &KwokWorld| {
+        let _controller = story.start("alpha");
+        story.apply(vec![node_class(), pool("fixed", json!({"replicas": 0}))]).await;
+        story.sleep(10).await;
+        let nothing = "0 nodes, cpu=0 ephemeral-storage=0 memory=0 nodes=0 pods=0";
+        assert_eq!(counts(story, "fixed").await, nothing);
+        let before = story.calls("patch nodepools/status");
+        story.scale_pool("fixed", 20).await;
+        while story.nodes().await.len() < 20 {
+            story.sleep(1).await;
+        }
+        story.sleep(5).await;
+        assert_eq!(
+            counts(story, "fixed").await,
+            "20 nodes, cpu=80 ephemeral-storage=400Gi memory=320Gi nodes=20 pods=1280"
+        );
+        let writes = story.calls("patch nodepools/status") - before;
+        assert!(writes <= 8, "{writes} writes for twenty nodes");
+        story.scale_pool("fixed", 0).await;
+        while !story.nodes().await.is_empty() {
+            story.sleep(1).await;
+        }
+        story.sleep(5).await;
+        assert_eq!(counts(story, "fixed").await, nothing);
+    });
+}
+
+/// API-46, API-47, API-49: unknown at first, true once a node has joined, unknown again when the pool changes; the pool
+/// is ready all the time.
+#[test]
+fn a_node_that_joins_makes_a_pool_healthy() {
+    tell("", async |story: &KwokWorld| {
+        let _controller = story.start("alpha");
+        story.apply(vec![node_class(), pool("default", json!({}))]).await;
+        story.sleep(10).await;
+        let unknown = Some("Unknown AwaitingReconciliation: object is awaiting reconciliation".to_owned());
+        let told = async |type_: &str| pool_condition(&story.pool("default").await, type_);
+        assert_eq!(told(HEALTHY).await, unknown);
+        assert_eq!(told("Ready").await, Some("True Ready: ".to_owned()));
+        story.apply(vec![pod("web", "1", None, &json!({}))]).await;
+        story.sleep(60).await;
+        assert_eq!(told(HEALTHY).await, Some("True NodeRegistrationHealthy: ".to_owned()));
+        story.patch_pool("default", &json!({"spec": {"weight": 7}})).await;
+        story.sleep(10).await;
+        assert_eq!(told(HEALTHY).await, unknown);
+        assert_eq!(told("Ready").await, Some("True Ready: ".to_owned()));
+    });
+}
+
+/// Patches the class; its nodes join after the delay.
+async fn delay_nodes(story: &KwokWorld, delay: Option<&str>) {
+    let classes: Api<api::KWOKNodeClass> = Api::all(story.world.client());
+    let patch = json!({"spec": {"nodeRegistrationDelay": delay}});
+    classes.patch("default", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+}
+
+/// API-46, API-48, API-49, API-50: two nodes that do not join in time make a pool unhealthy. That is still so for
+/// another process, does not make the pool unready, and is forgotten when the class changes.
+#[test]
+fn nodes_that_do_not_join_make_a_pool_unhealthy() {
+    tell("", async |story: &KwokWorld| {
+        let first = story.start("alpha");
+        story.apply(vec![node_class(), pool("default", json!({}))]).await;
+        delay_nodes(story, Some("10h")).await;
+        story.apply(vec![pod("web", "1", None, &json!({}))]).await;
+        let told = async |type_: &str| pool_condition(&story.pool("default").await, type_).unwrap();
+        story.sleep(17 * 60).await;
+        assert!(told(HEALTHY).await.starts_with("Unknown"), "one failure decides nothing");
+        story.sleep(17 * 60).await;
+        let failed = "False RegistrationFailed: Failed to register node";
+        assert_eq!(told(HEALTHY).await, failed);
+        assert_eq!(told("Ready").await, "True Ready: ");
+        first.kill();
+        let _second = story.start("beta");
+        story.sleep(60).await;
+        assert_eq!(told(HEALTHY).await, failed);
+        delay_nodes(story, None).await;
+        story.sleep(10).await;
+        assert!(told(HEALTHY).await.starts_with("Unknown AwaitingReconciliation"));
+        story.sleep(17 * 60).await;
+        assert_eq!(told(HEALTHY).await, "True NodeRegistrationHealthy: ");
+        let generation = story.pool("default").await.status.and_then(|status| status.node_class_observed_generation);
+        assert_eq!(generation, Some(3), "that of the class");
+    });
+}
+
+/// API-48: where not even the launch succeeds, the pool says why, in the words of the claim.
+#[test]
+fn launches_that_fail_tell_the_pool_why() {
+    tell("StaticCapacity", async |story: &KwokWorld| {
+        let _controller = story.start("alpha");
+        let mut open = pool("open", json!({"replicas": 1}));
+        open["spec"]["template"]["spec"]["requirements"] = json!([]);
+        story.apply(vec![node_class(), open]).await;
+        story.sleep(12 * 60).await;
+        assert_eq!(
+            pool_condition(&story.pool("open").await, HEALTHY).unwrap(),
+            "False LaunchFailed: instance type requirement not found"
+        );
+    });
+}
+
+/// API-56: claims with a hash of another version get the new version, and those that are not drifted the new hash; then
+/// the pool gets both.
+#[test]
+fn hashes_of_another_version_are_replaced() {
+    tell("StaticCapacity", async |story: &KwokWorld| {
+        let first = story.start("alpha");
+        story.apply(vec![node_class(), pool("fixed", json!({"replicas": 2}))]).await;
+        story.sleep(60).await;
+        first.kill();
+        let stamp = |annotations: &std::collections::BTreeMap<String, String>| {
+            let of = |key: &str| annotations.get(key).cloned().unwrap_or_default();
+            (of("karpenter.sh/nodepool-hash"), of("karpenter.sh/nodepool-hash-version"))
+        };
+        let (hash, _) = stamp(story.pool("fixed").await.annotations());
+        let old: Value = json!({"metadata": {"annotations":
+            {"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v2"}}});
+        let names: Vec<String> = story.claims().await.iter().map(ResourceExt::name_any).collect();
+        for name in &names {
+            story.patch_claim(name, &old).await;
+        }
+        story.patch_pool("fixed", &old).await;
+        let drifted = story.claims_api().get(&names[0]).await.unwrap();
+        let mut status = serde_json::to_value(drifted.status.unwrap()).unwrap();
+        status["conditions"].as_array_mut().unwrap().push(json!({"type": "Drifted", "status": "True",
+            "reason": "NodePoolDrifted", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}));
+        let patch = Patch::Merge(json!({"status": status}));
+        story.claims_api().patch_status(&names[0], &PatchParams::default(), &patch).await.unwrap();
+        let _second = story.start("beta");
+        story.sleep(60).await;
+        let found: Vec<(String, String)> =
+            story.claims().await.iter().map(|claim| stamp(claim.annotations())).collect();
+        assert_eq!(found, [("1".to_owned(), "v3".to_owned()), (hash.clone(), "v3".to_owned())]);
+        assert_eq!(stamp(story.pool("fixed").await.annotations()), (hash, "v3".to_owned()));
+    });
+}
+
+/// A class that is gone makes a pool unready; its claims and its health are not touched.
+#[test]
+fn a_class_that_is_gone_does_not_change_health() {
+    tell("StaticCapacity", async |story: &KwokWorld| {
+        let _controller = story.start("alpha");
+        story.apply(vec![node_class(), pool("fixed", json!({"replicas": 1}))]).await;
+        story.sleep(60).await;
+        let classes: Api<api::KWOKNodeClass> = Api::all(story.world.client());
+        classes.delete("default", &DeleteParams::default()).await.unwrap();
+        story.sleep(30).await;
+        let pool = story.pool("fixed").await;
+        assert!(pool_condition(&pool, "NodeClassReady").unwrap().starts_with("False NodeClassNotFound"));
+        assert!(pool_condition(&pool, HEALTHY).unwrap().starts_with("True"));
+        story.scale_pool("fixed", 2).await;
+        story.sleep(60).await;
+        assert_eq!(story.claims().await.len(), 1, "a pool that is not ready makes nothing");
+        story.scale_pool("fixed", 0).await;
+        story.sleep(60).await;
+        assert_eq!(story.claims().await.len(), 0, "but it can be made smaller");
+    });
+}
