@@ -42,6 +42,7 @@ const SERVED: [(&str, &[&str]); 12] = [
             "pods/eviction",
             "pods/log",
             "pods/status",
+            "podtemplates",
             "secrets",
             "serviceaccounts",
             "services",

@@ -15,6 +15,7 @@ use crate::errors::FieldError;
 use crate::kind::{KindSchema, Scope};
 use crate::metadata::{self, MetadataRule};
 use crate::names::NameRule;
+use crate::path::Path;
 use crate::typed::Arena;
 
 /// Fills in what the kind gives when a field is absent.
@@ -62,6 +63,7 @@ fn check_main(schema: &KindSchema, new: &Value, old: Option<&Value>, errors: &mu
     let namespaced = schema.namespaced;
     match schema.kind.as_str() {
         "Pod" => pod::check(new, old, errors),
+        "PodTemplate" => pod::check_template(&new["template"], &Path::of("template"), errors),
         "Deployment" => workload::check_deployment(new, old, errors),
         "ReplicaSet" => workload::check_replica_set(new, old, errors),
         "DaemonSet" => workload::check_daemon_set(new, old, errors),
