@@ -20,7 +20,7 @@ use crate::provisioning::Batch;
 use crate::queue::WorkQueue;
 use crate::watches::News;
 use crate::work::{Next, Outcome, Signal, Work, WorkError};
-use crate::{collection, disruption, lifecycle, pools, provisioning, static_capacity, termination};
+use crate::{collection, disruption, lifecycle, overlays, pools, provisioning, static_capacity, termination};
 
 /// News folded before work is looked at again.
 const FOLD_AT_ONCE: usize = 512;
@@ -166,7 +166,7 @@ impl Hub {
         let cluster = self.context.cluster();
         let claims = cluster.claims().map(|(name, _)| Work::Claim(name.clone()));
         let pools = cluster.pools().map(|(name, _)| Work::Pool(name.clone()));
-        for work in pools.chain(claims).chain([Work::Disrupt]) {
+        for work in pools.chain(claims).chain([Work::Disrupt, Work::Overlays]) {
             self.queue.add(work, now);
         }
     }
@@ -200,6 +200,7 @@ impl Hub {
             Wake::Claim(name) => self.queue.add(Work::Claim(name), now),
             Wake::Node(name) => self.queue.add(Work::Node(name), now),
             Wake::Pool(name) => self.queue.add(Work::Pool(name), now),
+            Wake::Overlays => self.queue.add(Work::Overlays, now),
         }
     }
 }
@@ -246,6 +247,7 @@ async fn reconcile(context: &Context, work: &Work) -> Outcome {
         Work::Pool(name) => pools::reconcile(context, name).await,
         Work::ScaleUp(name) => static_capacity::scale_up(context, name).await,
         Work::ScaleDown(name) => static_capacity::scale_down(context, name).await,
+        Work::Overlays => overlays::reconcile(context).await,
         Work::Evict(pod, uid) => termination::evict(context, pod, uid).await,
     }
 }

@@ -17,6 +17,7 @@ pub mod hub;
 mod lifecycle;
 mod merge;
 pub mod metrics;
+mod overlays;
 pub mod planted;
 mod pools;
 pub mod process;

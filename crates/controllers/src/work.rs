@@ -38,6 +38,8 @@ pub(crate) enum Work {
     ScaleUp(PoolName),
     /// End the claims that a static pool has too many.
     ScaleDown(PoolName),
+    /// Judge overlays.
+    Overlays,
     /// Evict a pod from a node that is going.
     Evict(PodKey, String),
 }
@@ -54,6 +56,7 @@ impl Work {
             Self::Pool(_) => "nodepool.readiness",
             Self::ScaleUp(_) => "static.provisioning",
             Self::ScaleDown(_) => "static.deprovisioning",
+            Self::Overlays => "nodeoverlay.controller",
             Self::Evict(..) => "eviction-queue",
         }
     }

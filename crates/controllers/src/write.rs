@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::lower::{NodeFacts, PodFacts};
-use api::{NodeClaim, NodePool};
+use api::lower::{NodeFacts, OverlayFacts, PodFacts};
+use api::{NodeClaim, NodeOverlay, NodePool};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, EvictParams, Patch, PatchParams, PostParams, Preconditions};
 use model::{ClaimName, NodeName, PodKey, PoolName};
@@ -155,6 +155,17 @@ pub(crate) async fn patch_pool_status(context: &Context, name: &PoolName, patch:
     let patched = api.patch_status(name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
     let pool = patched.map_err(|error| WriteError::from("patch nodepool status", error))?;
     context.learn(Object::Pool(Arc::new(pool)));
+    Ok(())
+}
+
+/// Changes an overlay's status.
+pub(crate) async fn patch_overlay_status(context: &Context, name: &str, patch: &Value) -> Written<()> {
+    let api: Api<NodeOverlay> = Api::all(context.client.clone());
+    let patched = api.patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+    let overlay = patched.map_err(|error| WriteError::from("patch nodeoverlay status", error))?;
+    if let Some(facts) = OverlayFacts::lower(&overlay, &context.provider.vocabulary()) {
+        context.learn(Object::Overlay(Arc::new(facts)));
+    }
     Ok(())
 }
 

@@ -92,11 +92,30 @@ impl fmt::Display for OverlayConflict {
     }
 }
 
+/// What overlays changed about some types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OverlayMarks {
+    /// What an offering costs.
+    pub price: bool,
+    /// What a type has.
+    pub capacity: bool,
+}
+
+impl OverlayMarks {
+    /// What was changed about either.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { price: self.price || other.price, capacity: self.capacity || other.capacity }
+    }
+}
+
 /// What is for sale once overlays have had their say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overlaid {
     /// The types of each pool; those that no overlay touches are shared with what went in.
     pub types: BTreeMap<PoolName, Arc<[Arc<InstanceType>]>>,
+    /// The types of each pool that overlays touch, and how.
+    pub marks: BTreeMap<PoolName, BTreeMap<TypeName, OverlayMarks>>,
     /// The overlays that were not applied.
     pub conflicts: Vec<OverlayConflict>,
 }
@@ -123,13 +142,20 @@ pub fn overlay<'a>(
             None => drafts.values_mut().flatten().for_each(|draft| draft.change(overlay)),
         }
     }
-    let types = pools.iter().map(|(name, sold)| {
+    let mut overlaid = Overlaid { conflicts, ..Overlaid::default() };
+    for (name, sold) in pools {
         let drafts = drafts.remove(name).unwrap_or_default();
-        let is_touched = drafts.iter().any(Draft::is_touched);
-        let types = if is_touched { drafts.iter().map(Draft::finished).collect() } else { Arc::clone(&sold.types) };
-        (name.clone(), types)
-    });
-    Overlaid { types: types.collect(), conflicts }
+        let touched = drafts.iter().filter(|draft| draft.is_touched());
+        let marks: BTreeMap<TypeName, OverlayMarks> =
+            touched.map(|draft| (draft.kind.name.clone(), draft.marks())).collect();
+        let types =
+            if marks.is_empty() { Arc::clone(&sold.types) } else { drafts.iter().map(Draft::finished).collect() };
+        overlaid.types.insert(name.clone(), types);
+        if !marks.is_empty() {
+            overlaid.marks.insert(name.clone(), marks);
+        }
+    }
+    overlaid
 }
 
 fn conflict(drafts: &BTreeMap<&PoolName, Vec<Draft<'_>>>, overlay: &Overlay) -> Option<OverlayConflict> {
@@ -216,7 +242,11 @@ impl<'a> Draft<'a> {
     }
 
     fn is_touched(&self) -> bool {
-        !self.capacity.is_empty() || self.prices.iter().any(Option::is_some)
+        self.marks() != OverlayMarks::default()
+    }
+
+    fn marks(&self) -> OverlayMarks {
+        OverlayMarks { price: self.prices.iter().any(Option::is_some), capacity: !self.capacity.is_empty() }
     }
 
     fn finished(&self) -> Arc<InstanceType> {

@@ -195,4 +195,6 @@ pub enum Wake {
     Node(NodeName),
     /// A pool, or something it depends on.
     Pool(PoolName),
+    /// Overlays, or something that they change.
+    Overlays,
 }

@@ -144,8 +144,12 @@ impl Cluster {
             Object::Claim(claim) => self.apply_claim(claim),
             Object::Pool(pool) => self.apply_pool(pool),
             Object::NodeClass(class) => {
-                let wakes = self.pools_of_class(&class.kind, &class.name);
-                self.node_classes.insert((class.kind.clone(), class.name.clone()), class);
+                let mut wakes = self.pools_of_class(&class.kind, &class.name);
+                let generation = class.generation;
+                let before = self.node_classes.insert((class.kind.clone(), class.name.clone()), class);
+                if before.is_none_or(|before| before.generation != generation) {
+                    wakes.extend(self.overlays_concerned());
+                }
                 wakes
             }
             Object::Daemon(daemon) => {
@@ -381,6 +385,9 @@ impl Cluster {
         let before = self.pools.insert(name.clone(), Arc::clone(&pool));
         self.relabelled(&pool, before.as_deref());
         let mut wakes = vec![Wake::Pool(name.clone())];
+        if before.as_ref().is_none_or(|before| before.spec != pool.spec) {
+            wakes.extend(self.overlays_concerned());
+        }
         if before.is_some_and(|before| before.spec != pool.spec) {
             let own = self.claims.iter().filter(|(_, claim)| pool_name(claim).as_ref() == Some(&name));
             wakes.extend(own.map(|(claim, _)| Wake::Claim(claim.clone())));
@@ -392,7 +399,7 @@ impl Cluster {
         let Some(pool) = self.pools.remove(name) else { return Vec::new() };
         self.gone.remember(pool.metadata.uid.as_deref().unwrap_or_default());
         self.forget_types(name);
-        vec![Wake::Pool(name.clone())]
+        [Wake::Pool(name.clone())].into_iter().chain(self.overlays_concerned()).collect()
     }
 
     fn pools_of_class(&self, kind: &str, class: &str) -> Vec<Wake> {

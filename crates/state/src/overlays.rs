@@ -6,11 +6,12 @@ use std::sync::Arc;
 use api::NodePool;
 use api::lower::{OverlayFacts, OverlayFault};
 use model::{
-    Assortment, InstanceType, Overlaid, OverlayConflict, PoolName, Requirement, Requirements, Text, labels, overlay,
+    Assortment, InstanceType, Overlaid, OverlayConflict, OverlayMarks, PoolName, Requirement, Requirements, Text,
+    TypeName, labels, overlay,
 };
 
 use crate::change::Wake;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Version};
 use crate::pools::{own_labels, template_labels};
 
 /// Overlays by name. They are evaluated when something about them or about what is for sale changes, and not when
@@ -20,6 +21,8 @@ pub(crate) struct Overlays {
     used: bool,
     known: BTreeMap<Text, Arc<OverlayFacts>>,
     conflicts: BTreeMap<Text, OverlayConflict>,
+    /// The types that they touch.
+    marks: BTreeMap<PoolName, BTreeMap<TypeName, OverlayMarks>>,
 }
 
 impl Overlays {
@@ -96,37 +99,57 @@ impl Cluster {
     }
 
     /// What became of each overlay.
-    pub fn overlay_verdicts(&self) -> impl Iterator<Item = (&Text, OverlayVerdict)> {
+    pub fn overlay_verdicts(&self) -> impl Iterator<Item = (&Arc<OverlayFacts>, OverlayVerdict)> {
         self.overlays.known.iter().map(|(name, facts)| {
             let verdict = match (&facts.overlay, self.overlays.conflicts.get(name)) {
                 (Err(faults), _) => OverlayVerdict::Invalid(faults.clone()),
                 (Ok(_), Some(conflict)) => OverlayVerdict::Conflict(conflict.clone()),
                 (Ok(_), None) => OverlayVerdict::Applied,
             };
-            (name, verdict)
+            (facts, verdict)
         })
     }
 
+    /// What overlays changed about any of these types of a pool.
+    pub fn overlay_marks(&self, pool: &PoolName, types: &[TypeName]) -> OverlayMarks {
+        let touched = self.overlays.marks.get(pool);
+        let marks = types.iter().filter_map(|kind| touched?.get(kind).copied());
+        marks.fold(OverlayMarks::default(), OverlayMarks::or)
+    }
+
     pub(crate) fn apply_overlay(&mut self, overlay: Arc<OverlayFacts>) -> Vec<Wake> {
-        if !self.overlays.used || self.overlays.known.get(&overlay.name) == Some(&overlay) {
+        let version = |facts: &OverlayFacts| Version::new(Some(&facts.uid), Some(&facts.resource_version));
+        let known = self.overlays.known.get(&overlay.name).map(|known| version(known));
+        if !self.overlays.used || !self.is_news(known, version(&overlay)) {
             return Vec::new();
         }
-        self.overlays.known.insert(Text::clone(&overlay.name), overlay);
-        self.overlay_types();
-        self.everybody_waiting()
+        let before = self.overlays.known.insert(Text::clone(&overlay.name), Arc::clone(&overlay));
+        // What we write about an overlay changes nothing about what it says.
+        let is_same = |before: &OverlayFacts| {
+            before.uid == overlay.uid && before.generation == overlay.generation && before.overlay == overlay.overlay
+        };
+        if before.is_some_and(|before| is_same(&before)) {
+            return Vec::new();
+        }
+        self.overlays_changed()
     }
 
     pub(crate) fn remove_overlay(&mut self, name: &Text) -> Vec<Wake> {
-        if self.overlays.known.remove(name).is_none() {
-            return Vec::new();
-        }
-        self.overlay_types();
-        self.everybody_waiting()
+        let Some(overlay) = self.overlays.known.remove(name) else { return Vec::new() };
+        self.gone.remember(&overlay.uid);
+        self.overlays_changed()
     }
 
-    /// Pods that found nothing may find something at another price or with other resources.
-    fn everybody_waiting(&self) -> Vec<Wake> {
-        self.waiting.iter().cloned().map(Wake::Waiting).collect()
+    /// Pods that found nothing may find something at another price or with other resources, and nodes that were worth
+    /// keeping may no longer be.
+    fn overlays_changed(&mut self) -> Vec<Wake> {
+        self.overlay_types();
+        [Wake::Overlays].into_iter().chain(self.waiting.iter().cloned().map(Wake::Waiting)).collect()
+    }
+
+    /// Something changed that overlays select by; nobody is concerned where there are none.
+    pub(crate) fn overlays_concerned(&self) -> Option<Wake> {
+        (!self.overlays.known.is_empty()).then_some(Wake::Overlays)
     }
 
     /// A pool is new or has changed; overlays may select it by its labels.
@@ -146,6 +169,7 @@ impl Cluster {
     fn overlay_types(&mut self) {
         if self.overlays.known.is_empty() {
             self.overlays.conflicts.clear();
+            self.overlays.marks.clear();
             self.types.clone_from(&self.sold);
             return;
         }
@@ -156,8 +180,9 @@ impl Cluster {
         };
         let pools: BTreeMap<PoolName, Assortment> = self.sold.iter().map(assortment).collect();
         let valid = self.overlays.known.values().filter_map(|facts| facts.overlay.as_ref().ok());
-        let Overlaid { types, conflicts } = overlay(&pools, valid);
+        let Overlaid { types, marks, conflicts } = overlay(&pools, valid);
         self.types = types;
+        self.overlays.marks = marks;
         let by_name = |conflict: OverlayConflict| (Text::clone(&conflict.overlay), conflict);
         self.overlays.conflicts = conflicts.into_iter().map(by_name).collect();
     }

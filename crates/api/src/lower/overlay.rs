@@ -1,10 +1,11 @@
 //! Overlays: lowered when they make sense, faults when they do not.
 
+use jiff::Timestamp;
 use model::{Overlay, PriceChange, Requirements, Text, Vocabulary};
 
 use super::claim::requirement;
 use super::selector::{nothing, resources};
-use crate::node_overlay::{NodeOverlay, NodeOverlaySpec, OverlayRequirement};
+use crate::node_overlay::{NodeOverlay, NodeOverlaySpec, NodeOverlayStatus, OverlayRequirement};
 use crate::requirement::{Operator, Requirement};
 use crate::validation::{RequirementFault, requirement_faults};
 
@@ -42,6 +43,18 @@ pub enum OverlayFault {
 pub struct OverlayFacts {
     /// Name.
     pub name: Text,
+    /// Its identity; one of the same name made later has another.
+    pub uid: Text,
+    /// The version of the object that this was read from.
+    pub resource_version: String,
+    /// The generation of its spec.
+    pub generation: i64,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Whether it is being deleted.
+    pub is_going: bool,
+    /// Its status as it is stored.
+    pub status: Option<NodeOverlayStatus>,
     /// What it changes, or what is wrong with it.
     pub overlay: Result<Overlay, Vec<OverlayFault>>,
 }
@@ -51,7 +64,17 @@ impl OverlayFacts {
     pub fn lower(written: &NodeOverlay, vocabulary: &Vocabulary) -> Option<Self> {
         let name = Text::from(written.metadata.name.as_deref()?);
         let overlay = overlay(Text::clone(&name), &written.spec, vocabulary);
-        Some(Self { name, overlay })
+        let metadata = &written.metadata;
+        Some(Self {
+            name,
+            uid: Text::from(metadata.uid.as_deref().unwrap_or_default()),
+            resource_version: metadata.resource_version.clone().unwrap_or_default(),
+            generation: metadata.generation.unwrap_or(0),
+            created: metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+            is_going: metadata.deletion_timestamp.is_some(),
+            status: written.status.clone(),
+            overlay,
+        })
     }
 }
 

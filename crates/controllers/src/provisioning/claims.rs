@@ -8,7 +8,10 @@ use api::{DurationText, NodeClaim, NodeClaimSpec, NodePool, ResourceList, hash, 
 use cloud::LAUNCH_ID;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use model::{InstanceType, Operator, PlannedClaim, Requirement, Requirements, Resources, Vocabulary, format_quantity};
+use model::{
+    InstanceType, Operator, OverlayMarks, PlannedClaim, Requirement, Requirements, Resources, Vocabulary,
+    format_quantity,
+};
 
 /// What a claim gets that neither plan nor pool says.
 pub(crate) struct Defaults {
@@ -32,18 +35,29 @@ pub(crate) struct Particulars {
     pub(crate) defaults: Defaults,
 }
 
+/// What was for sale when a claim was planned.
+pub(super) struct Sold<'a> {
+    /// The types of the pool.
+    pub(super) types: &'a [Arc<InstanceType>],
+    /// What overlays changed about the planned ones.
+    pub(super) marks: OverlayMarks,
+}
+
 /// Writes down a planned claim.
 pub(super) fn draft(
     planned: &PlannedClaim,
     pool: &NodePool,
-    types: &[Arc<InstanceType>],
+    Sold { types, marks }: Sold<'_>,
     vocabulary: &Vocabulary,
     defaults: Defaults,
 ) -> NodeClaim {
+    let overlaid = [(labels::PRICE_OVERLAY_APPLIED, marks.price), (labels::CAPACITY_OVERLAY_APPLIED, marks.capacity)];
+    let overlaid = overlaid.into_iter().filter(|(_, applied)| *applied).map(|(key, _)| (key, "true".to_owned()));
+    let relaxed = (labels::MIN_VALUES_RELAXED, planned.min_values_relaxed.to_string());
     let particulars = Particulars {
         requirements: launch_requirements(planned, types),
         requests: Some(planned.requests.clone()),
-        annotations: vec![(labels::MIN_VALUES_RELAXED, planned.min_values_relaxed.to_string())],
+        annotations: [relaxed].into_iter().chain(overlaid).collect(),
         seed: seed(planned),
         defaults,
     };

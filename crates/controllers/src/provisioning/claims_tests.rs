@@ -71,8 +71,13 @@ fn planned(requirements: Requirements) -> PlannedClaim {
     }
 }
 
+/// What is for sale where no overlay changes anything.
+fn market(types: &[Arc<InstanceType>]) -> Sold<'_> {
+    Sold { types, marks: OverlayMarks::default() }
+}
+
 fn drafted(planned: &PlannedClaim) -> NodeClaim {
-    draft(planned, &pool(), &types(), &Vocabulary::core(), defaults("launch-1"))
+    draft(planned, &pool(), market(&types()), &Vocabulary::core(), defaults("launch-1"))
 }
 
 fn defaults(launch_id: &str) -> Defaults {
@@ -135,7 +140,7 @@ fn the_hash_is_that_of_the_pool_handed_in() {
     let mut edited = pool();
     edited.spec.template.spec.expire_after = serde_json::from_value(json!("Never")).unwrap();
     let hash_of = |pool: &NodePool| {
-        let claim = draft(&plan, pool, &types(), &Vocabulary::core(), defaults(""));
+        let claim = draft(&plan, pool, market(&types()), &Vocabulary::core(), defaults(""));
         claim.metadata.annotations.unwrap().remove(labels::NODE_POOL_HASH).unwrap()
     };
     assert_eq!(hash_of(&pool()), hash::node_pool_hash(&pool().spec.template));
@@ -158,7 +163,7 @@ fn capacity_types_are_those_for_sale() {
     for (sold, requirements, expected) in table {
         // A type that the plan does not list has no say.
         let types = [Arc::clone(&sold), kind("x", &["reserved:a"])];
-        let claim = draft(&planned(requirements.clone()), &pool(), &types, &Vocabulary::core(), defaults(""));
+        let claim = draft(&planned(requirements.clone()), &pool(), market(&types), &Vocabulary::core(), defaults(""));
         let expected = format!("karpenter.sh/capacity-type In {expected}");
         assert!(written(&claim).contains(&expected), "{:?} lacks {expected}", written(&claim));
     }
@@ -175,7 +180,7 @@ fn full_reservations_are_not_asked_for() {
     ];
     for (offerings, expected) in table {
         let plan = planned(Requirements::none());
-        let claim = draft(&plan, &pool(), &[kind("m", offerings)], &Vocabulary::core(), defaults(""));
+        let claim = draft(&plan, &pool(), market(&[kind("m", offerings)]), &Vocabulary::core(), defaults(""));
         let expected = format!("karpenter.sh/capacity-type In {expected}");
         assert!(written(&claim).contains(&expected), "{:?} lacks {expected}", written(&claim));
     }
@@ -195,7 +200,7 @@ fn the_default_grace_period_is_for_pools_without_one() {
     ];
     for (pool, default, expected) in table {
         let defaults = Defaults { launch_id: String::new(), grace: default.map(text) };
-        let claim = draft(&planned(Requirements::none()), &pool, &types(), &Vocabulary::core(), defaults);
+        let claim = draft(&planned(Requirements::none()), &pool, market(&types()), &Vocabulary::core(), defaults);
         assert_eq!(claim.spec.termination_grace_period, expected.map(text), "{default:?}");
     }
 }
@@ -319,4 +324,18 @@ fn host_names_stay_out_of_claims() {
     let claim = drafted(&planned(Requirements::none().with(labels::HOSTNAME, Requirement::is("made-up"))));
     assert!(written(&claim).iter().all(|text| !text.contains("hostname")));
     assert!(!claim.metadata.labels.unwrap().contains_key(labels::HOSTNAME));
+}
+
+/// OVL-09: a claim that was chosen by what overlays say tells so.
+#[test]
+fn claims_tell_that_overlays_were_applied() {
+    for (price, capacity) in [(false, false), (true, false), (false, true), (true, true)] {
+        let marks = OverlayMarks { price, capacity };
+        let market = Sold { types: &types(), marks };
+        let claim = draft(&planned(Requirements::none()), &pool(), market, &Vocabulary::core(), defaults("launch-1"));
+        let annotations = claim.metadata.annotations.unwrap();
+        let told = ["karpenter.sh/price-overlay-applied", "karpenter.sh/capacity-overlay-applied"]
+            .map(|key| annotations.get(key).map(String::as_str));
+        assert_eq!(told, [price, capacity].map(|applied| applied.then_some("true")), "{marks:?}");
+    }
 }

@@ -118,14 +118,17 @@ fn split(results: Vec<Result<Option<CreatedClaim>, WriteError>>) -> (Vec<Created
     (created, failed)
 }
 
-/// Asks the provider what each pool can buy now.
-async fn refresh_types(context: &Context) {
+/// Asks the provider what each pool can buy now; answers whether every question was answered.
+pub(crate) async fn refresh_types(context: &Context) -> bool {
     let pools: Vec<Arc<NodePool>> = context.cluster().pools().map(|(_, pool)| Arc::clone(pool)).collect();
+    let mut is_complete = true;
     for pool in pools {
         let Some(name) = pool.metadata.name.as_deref().map(PoolName::new) else { continue };
         let answer = context.provider.instance_types(&pool).await;
+        is_complete &= answer.is_ok();
         hear_types(&mut context.cluster(), name, answer);
     }
+    is_complete
 }
 
 /// A pool whose question fails keeps its last answer, and without one is left out; others go on.
@@ -154,10 +157,15 @@ async fn create(
 ) -> Result<Option<CreatedClaim>, WriteError> {
     // The pool went away while the planner was thinking: its pods are planned anew.
     let Some(pool) = pool else { return Ok(None) };
-    let types = context.cluster().types(&planned.pool).cloned().unwrap_or_else(|| Arc::from([]));
+    let (types, marks) = {
+        let cluster = context.cluster();
+        let types = cluster.types(&planned.pool).cloned().unwrap_or_else(|| Arc::from([]));
+        (types, cluster.overlay_marks(&planned.pool, &planned.types))
+    };
+    let sold = claims::Sold { types: &types, marks };
     let launch_id = context.draw_launch_id();
     let defaults = claims::Defaults { launch_id, grace: context.provider.default_termination_grace_period() };
-    let draft = claims::draft(planned, &pool, &types, &context.provider.vocabulary(), defaults);
+    let draft = claims::draft(planned, &pool, sold, &context.provider.vocabulary(), defaults);
     let claim = write::create_claim(context, &draft).await?;
     let name = ClaimName::new(claim.metadata.name.as_deref().unwrap_or_default());
     context.notes().fresh.insert(name.clone(), ());

@@ -115,6 +115,43 @@ fn the_planner_follows_overlays() {
     assert_eq!(planned(&mut cluster), ["default cheap|dear $0.1", "nowhere slotted"]);
 }
 
+/// OVL-07, OVL-08: a pool is planned with as overlays have it or not at all, and one whose types cannot be had keeps
+/// neither another pool nor an overlay waiting.
+#[test]
+fn pools_are_never_planned_with_without_their_overlays() {
+    let mut cluster = cluster().with_overlays();
+    let cheap = json!([{"key": labels::INSTANCE_TYPE, "operator": "In", "values": ["cheap"]}]);
+    let half = overlay(&json!({"requirements": cheap, "priceAdjustment": "-50%"}));
+    for object in [pool("alpha"), pool("omega"), pod("web", &json!({"cpu": "1"})), half] {
+        cluster.apply(object);
+    }
+    for kind in cluster.wanted().into_iter().filter(|kind| *kind != state::Kind::Overlay) {
+        cluster.begin_list(kind);
+        let known: BTreeSet<state::Key> = match kind {
+            state::Kind::Pool => ["alpha", "omega"].map(|name| state::Key::Pool(PoolName::new(name))).into(),
+            state::Kind::Pod => BTreeSet::from([state::Key::Pod(PodKey::new("shop", "web"))]),
+            _ => BTreeSet::new(),
+        };
+        cluster.finish_list(kind, &known);
+    }
+    assert!(!cluster.is_complete(), "nothing is done before overlays were listed");
+    cluster.begin_list(state::Kind::Overlay);
+    cluster.finish_list(state::Kind::Overlay, &BTreeSet::from([state::Key::Overlay("o".into())]));
+    assert!(cluster.is_complete());
+    assert_eq!(planned(&mut cluster), ["nowhere web"], "nobody said what is for sale");
+    hear_types(
+        &mut cluster,
+        PoolName::new("omega"),
+        Err(CloudError { attempt: "list types", message: "down".to_owned() }),
+    );
+    hear_types(&mut cluster, PoolName::new("alpha"), Ok(types()));
+    assert_eq!(planned(&mut cluster), ["alpha cheap|dear $0.05"]);
+    let verdicts: Vec<state::OverlayVerdict> = cluster.overlay_verdicts().map(|(_, verdict)| verdict).collect();
+    assert_eq!(verdicts, [state::OverlayVerdict::Applied]);
+    hear_types(&mut cluster, PoolName::new("omega"), Ok(types()));
+    assert_eq!(planned(&mut cluster), ["omega cheap|dear $0.05"]);
+}
+
 /// PROV-03. DIFFERS: a claim that is stuck in its launch stalls nothing: pods that it was made for wait for it, and for
 /// others new nodes are planned.
 #[test]

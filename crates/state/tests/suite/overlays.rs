@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use model::PoolName;
+use model::{OverlayMarks, PoolName, TypeName};
 
 use crate::script::{Script, check};
 
@@ -131,5 +131,71 @@ fn overlays_are_evaluated_on_change_only() {
     script.step("overlay o require=zone:In:a price=2");
     assert!(!Arc::ptr_eq(&before, &types(&script)));
     script.step("? wakes");
-    assert_eq!(script.answers, "waiting api, waiting web\n", "who found nothing may find something now");
+    assert_eq!(script.answers, "overlays, waiting api, waiting web\n", "who found nothing may find something now");
+}
+
+/// OVL-09: which types of a pool overlays touch, and how; a mark goes with its overlay.
+#[test]
+fn overlays_leave_marks() {
+    let mut script = Script::run(
+        "overlays
+         type m cpu=4 offer=a:0.10
+         type x cpu=8 offer=b:0.40
+         pool default
+         overlay price require=zone:In:a price=0.10
+         overlay more require=type:In:x gpu=1",
+    );
+    let marks = |script: &Script, types: &[&str]| {
+        let types: Vec<TypeName> = types.iter().copied().map(TypeName::new).collect();
+        let OverlayMarks { price, capacity } = script.cluster.overlay_marks(&PoolName::new("default"), &types);
+        (price, capacity)
+    };
+    assert_eq!(marks(&script, &["m"]), (true, false), "a price that is the same is stated all the same");
+    assert_eq!(marks(&script, &["x"]), (false, true));
+    assert_eq!(marks(&script, &["m", "x"]), (true, true));
+    assert_eq!(marks(&script, &[]), (false, false));
+    script.step("gone overlay price");
+    assert_eq!(marks(&script, &["m", "x"]), (false, true));
+    script.step("gone overlay more");
+    assert_eq!(marks(&script, &["m", "x"]), (false, false));
+}
+
+/// Whoever judges overlays is woken by what they depend on, and not by what is written about them.
+#[test]
+fn what_wakes_those_who_judge_overlays() {
+    check(
+        "overlays
+         pool early
+         ? wakes
+         overlay o require=zone:In:a price=1
+         ? wakes
+         overlay o require=zone:In:a price=1
+         ? wakes
+         pool late
+         ? wakes
+         pool late
+         ? wakes
+         pool late weight=3
+         ? wakes
+         class default
+         ? wakes
+         class default
+         ? wakes
+         gone pool late
+         ? wakes
+         gone overlay o
+         ? wakes",
+        expect![[r#"
+            pool early
+            overlays
+            nothing
+            overlays, pool late
+            pool late
+            overlays, pool late
+            overlays, pool early, pool late
+            pool early, pool late
+            overlays, pool late
+            overlays
+        "#]],
+    );
 }

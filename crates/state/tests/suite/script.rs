@@ -183,7 +183,8 @@ impl Script {
                 self.snapshot().pools.iter().flat_map(|pool| pool.types.iter().map(|kind| sold(pool, kind))).collect()
             }
             ["overlays"] => {
-                let verdict = |(name, verdict): (&model::Text, OverlayVerdict)| {
+                let verdict = |(facts, verdict): (&Arc<api::lower::OverlayFacts>, OverlayVerdict)| {
+                    let name = &facts.name;
                     format!("{name}: {}{}", verdict.reason().unwrap_or("applied"), named("says", verdict.message()))
                 };
                 self.cluster.overlay_verdicts().map(verdict).collect()
@@ -234,6 +235,7 @@ fn wake(wake: &Wake) -> String {
         Wake::Claim(claim) => format!("claim {claim}"),
         Wake::Node(node) => format!("node {node}"),
         Wake::Pool(pool) => format!("pool {pool}"),
+        Wake::Overlays => "overlays".to_owned(),
     }
 }
 
