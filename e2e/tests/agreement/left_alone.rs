@@ -110,7 +110,7 @@ fn prove(snapshot: &Snapshot, plan: &Plan) -> Result<Proof> {
 
 /// The snapshot with daemons that run wherever their pool and a type let them.
 fn with_daemons_everywhere(snapshot: &Snapshot) -> Snapshot {
-    let offerings = snapshot.pools.iter().flat_map(|pool| &pool.types).flat_map(|kind| &kind.offerings);
+    let offerings = snapshot.pools.iter().flat_map(|pool| pool.types.iter()).flat_map(|kind| &kind.offerings);
     let chosen: BTreeSet<Text> =
         offerings.flat_map(|one| one.requirements.iter().map(|(key, _)| key.clone())).collect();
     let everywhere = |daemon: &Arc<Daemon>| {
