@@ -87,6 +87,10 @@ pub(crate) struct Notes {
     pub(crate) fresh: BTreeMap<ClaimName, ()>,
     /// Pods that the last plan put on claims which are not launched yet.
     pub(crate) expected: BTreeMap<ClaimName, Vec<PodKey>>,
+    /// Since when a claim has reasons to show that are not written down yet.
+    pub(crate) words_since: BTreeMap<ClaimName, Timestamp>,
+    /// When the provider last promised to end an instance that is not gone yet.
+    pub(crate) ends_asked: BTreeMap<ClaimName, Timestamp>,
     /// The last pod event on each node of ours; its claim's status shows it later and less exactly.
     pub(crate) pod_events: BTreeMap<NodeName, Timestamp>,
     /// Provisioning passes finished by this process.
@@ -115,6 +119,16 @@ impl Notes {
         self.growth.remove(name);
         self.health.remove(name);
         self.counted.remove(name);
+    }
+}
+
+impl Notes {
+    /// A claim is gone, and all that was noted about it.
+    pub(crate) fn forget(&mut self, claim: &ClaimName) {
+        self.fresh.remove(claim);
+        self.expected.remove(claim);
+        self.words_since.remove(claim);
+        self.ends_asked.remove(claim);
     }
 }
 

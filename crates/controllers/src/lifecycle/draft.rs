@@ -91,6 +91,18 @@ impl ClaimDraft {
         Registration::Failed { reason: reason.to_owned(), message: message.to_owned() }
     }
 
+    /// Whether all that changed is why something is not known yet: the words of conditions, and no state.
+    pub(crate) fn changes_only_words(&self) -> bool {
+        let Some(stored) = &self.claim.status else { return false };
+        let state = |condition: &Condition| {
+            let kind = condition.type_.clone();
+            (kind, condition.status, condition.last_transition_time.clone(), condition.observed_generation)
+        };
+        let states = |status: &NodeClaimStatus| status.conditions.iter().flatten().map(state).collect::<Vec<_>>();
+        let rest = |status: &NodeClaimStatus| NodeClaimStatus { conditions: None, ..status.clone() };
+        *stored != self.status && states(stored) == states(&self.status) && rest(stored) == rest(&self.status)
+    }
+
     /// Writes the status if it changed.
     pub(crate) async fn save(self, context: &Context) -> Result<(), WriteError> {
         if self.claim.status.as_ref() == Some(&self.status) {

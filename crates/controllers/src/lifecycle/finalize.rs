@@ -1,24 +1,20 @@
 //! The end of a claim: node first, then instance, then the claim itself.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use api::node_claim::conditions;
 use api::{NodeClaim, labels};
-use cloud::{LaunchId, LaunchRequest, Termination};
+use cloud::{LaunchId, LaunchRequest};
 use jiff::{SignedDuration, Timestamp};
 use model::{ClaimName, ProviderId};
 use serde_json::json;
 
 use super::draft::ClaimDraft;
-use super::labels_of;
+use super::{instance, labels_of};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
 use crate::work::{Next, Outcome};
 use crate::write::{self, WriteError};
-
-/// How often the provider is asked whether the instance is gone.
-const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 pub(super) async fn reconcile(context: &Context, name: &ClaimName, claim: Arc<NodeClaim>) -> Outcome {
     if !claim.metadata.finalizers.iter().flatten().any(|found| found == labels::TERMINATION_FINALIZER) {
@@ -38,13 +34,10 @@ pub(super) async fn reconcile(context: &Context, name: &ClaimName, claim: Arc<No
             return Ok(Next::OnChange);
         }
         let with_id = known_by(&claim, id);
-        match context.provider.terminate(&with_id).await? {
-            Termination::Requested => {
-                draft.conditions(|conditions| conditions.set_true(conditions::INSTANCE_TERMINATING));
-                draft.save(context).await?;
-                return Ok(Next::After(ASK_AGAIN));
-            }
-            Termination::Gone => {}
+        if let Some(next) = instance::end(context, name, &with_id).await? {
+            draft.conditions(|conditions| conditions.set_true(conditions::INSTANCE_TERMINATING));
+            draft.save(context).await?;
+            return Ok(next);
         }
     }
     remove_finalizer(context, name, &claim).await?;

@@ -6,6 +6,7 @@ mod expiration;
 mod finalize;
 mod hooks;
 mod initialize;
+pub(crate) mod instance;
 mod launch;
 pub(crate) mod node_edit;
 pub(crate) mod quiet;
@@ -32,12 +33,17 @@ use crate::write;
 
 /// A claim that is not launched by then is given up.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// How long a reason must last before it is written down.
+const WORDS_HELD: Duration = Duration::from_secs(2);
 /// A claim whose node has not registered by then is given up.
 const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Brings one claim as far as it can go now.
 pub(crate) async fn reconcile(context: &Context, name: &ClaimName) -> Outcome {
-    let Some(claim) = context.cluster().claim(name).cloned() else { return Ok(Next::OnChange) };
+    let Some(claim) = context.cluster().claim(name).cloned() else {
+        context.notes().forget(name);
+        return Ok(Next::OnChange);
+    };
     if claim.metadata.deletion_timestamp.is_some() {
         return finalize::reconcile(context, name, claim).await;
     }
@@ -64,7 +70,10 @@ async fn bring_forward(context: &Context, claim: Arc<NodeClaim>) -> Outcome {
     let consistency = consistency::step(context, &mut draft);
     let quiet = quiet::step(context, &mut draft);
     let Some(timeout) = check_timeouts(context, &draft).await? else { return Ok(Next::OnChange) };
-    draft.save(context).await?;
+    let held = hold_words(context, &draft);
+    if held.is_none() {
+        draft.save(context).await?;
+    }
     if quiet.is_news {
         context.request(Work::Disrupt);
     }
@@ -72,7 +81,25 @@ async fn bring_forward(context: &Context, claim: Arc<NodeClaim>) -> Outcome {
         launch::Launch::Retry(next) => next,
         launch::Launch::Done | launch::Launch::GivenUp => Next::OnChange,
     };
-    Ok([registration?, consistency, quiet.next, timeout].into_iter().fold(launch, Next::sooner))
+    let held = held.map_or(Next::OnChange, Next::After);
+    Ok([registration?, consistency, quiet.next, timeout, held].into_iter().fold(launch, Next::sooner))
+}
+
+/// How much longer news that are only words are kept back. A young node gives one reason after the other for not being
+/// usable yet; only one that lasts is worth a write.
+fn hold_words(context: &Context, draft: &ClaimDraft) -> Option<Duration> {
+    let (name, now) = (name_of(draft.claim()), context.now());
+    let mut notes = context.notes();
+    if !draft.changes_only_words() {
+        notes.words_since.remove(&name);
+        return None;
+    }
+    let since = *notes.words_since.entry(name.clone()).or_insert(now);
+    let left = left_of(WORDS_HELD, since, now);
+    if left.is_none() {
+        notes.words_since.remove(&name);
+    }
+    left
 }
 
 fn is_prepared(claim: &NodeClaim) -> bool {

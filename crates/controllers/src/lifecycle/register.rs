@@ -128,7 +128,9 @@ fn sync(claim: &NodeClaim, edit: &mut NodeEdit<'_>) {
         block_owner_deletion: Some(true),
         controller: None,
     });
-    let keeps_taints = edit.labels.get(labels::DO_NOT_SYNC_TAINTS).is_some_and(|value| value == "true");
+    // A node that we registered already, and were killed before we could say so, may have lost its startup taints since.
+    let is_labelled = |key: &str| edit.labels.get(key).is_some_and(|value| value == "true");
+    let keeps_taints = is_labelled(labels::DO_NOT_SYNC_TAINTS) || is_labelled(labels::REGISTERED);
     edit.labels.extend(claim.metadata.labels.clone().unwrap_or_default());
     edit.annotations.extend(claim.metadata.annotations.clone().unwrap_or_default());
     if !keeps_taints {
@@ -198,6 +200,13 @@ mod tests {
         let keys: Vec<&str> =
             patch["spec"]["taints"].as_array().unwrap().iter().map(|taint| taint["key"].as_str().unwrap()).collect();
         assert_eq!(keys, ["dedicated", "cilium"]);
+    }
+
+    /// LIFE-11: a node that was registered before, by a process that could not say so any more, keeps the taints it has.
+    #[test]
+    fn startup_taints_do_not_come_back() {
+        let patch = registration(serde_json::json!({"karpenter.sh/registered": "true"}));
+        assert_eq!(patch["spec"]["taints"], serde_json::json!([]));
     }
 
     /// LIFE-10: only the value `true` keeps the taints away; the unregistered taint goes either way.

@@ -1,6 +1,7 @@
 //! Evicting one pod of a node that is going, and what to say when that is refused.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::lower::{BudgetFacts, NodeFacts, PodFacts};
 use api::node_claim::conditions;
@@ -14,6 +15,9 @@ use crate::events::{Notice, QUIET, Tone, about};
 use crate::metrics::HeldBack;
 use crate::work::{Next, Outcome};
 use crate::write::{self, Evicted};
+
+/// By then our watch shows that a pod is going; until then nobody asks again.
+const HEARD_OF: Duration = Duration::from_secs(1);
 
 /// Evicts one pod of a node that is going. A budget that holds it back is respected; only the node's deadline is not.
 pub(crate) async fn evict(context: &Context, key: &PodKey, uid: &str) -> Outcome {
@@ -33,7 +37,7 @@ pub(crate) async fn evict(context: &Context, key: &PodKey, uid: &str) -> Outcome
         Evicted::Accepted => {
             let reason = claim.map_or("Forceful Termination".to_owned(), |claim| eviction_reason(&claim));
             tell(context, about::pod(&pod), Tone::Normal, "Evicted", format!("Evicted pod: {reason}"));
-            Ok(Next::OnChange)
+            Ok(Next::After(HEARD_OF))
         }
         Evicted::HeldBack => {
             let budgets: Vec<Arc<BudgetFacts>> = context.cluster().budgets_of(&pod).cloned().collect();

@@ -6,21 +6,18 @@ use std::time::Duration;
 use api::NodeClaim;
 use api::lower::NodeFacts;
 use api::node_claim::conditions;
-use cloud::Termination;
 use jiff::Timestamp;
 
 use super::drain;
 use super::volumes::{self, Detachment};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
-use crate::lifecycle::{ClaimDraft, labels_of, left_of};
+use crate::lifecycle::{ClaimDraft, instance, labels_of, left_of, name_of};
 use crate::protection;
 use crate::work::{Next, Work, WorkError};
 
 /// How often a drain or an attachment is looked at when nothing is heard of it.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// How often the provider is asked whether the instance is gone.
-const ASK_AGAIN: Duration = Duration::from_secs(5);
 /// A drain takes at least this long, so that pods bound before the taint was seen are found.
 const SHORTEST_DRAIN: Duration = Duration::from_secs(5);
 
@@ -133,11 +130,12 @@ fn detach(
 }
 
 /// Asks the provider to end the instance until it says that there is none.
-async fn end_instance(context: &Context, claim: &NodeClaim, draft: &mut ClaimDraft) -> Result<Option<Next>, WorkError> {
-    let termination = context.provider.terminate(claim).await?;
+async fn end_instance(
+    context: &Context,
+    claim: &Arc<NodeClaim>,
+    draft: &mut ClaimDraft,
+) -> Result<Option<Next>, WorkError> {
+    let next = instance::end(context, &name_of(claim), claim).await?;
     draft.conditions(|set| set.set_true(conditions::INSTANCE_TERMINATING));
-    Ok(match termination {
-        Termination::Requested => Some(Next::After(ASK_AGAIN)),
-        Termination::Gone => None,
-    })
+    Ok(next)
 }

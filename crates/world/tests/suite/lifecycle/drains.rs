@@ -70,7 +70,7 @@ fn several_budgets_hold_a_drain_back() {
         stage.apply(pod("web", &json!({}))).await;
         stage.until_running("web").await;
         for name in ["a", "b"] {
-            stage.apply(budget(name, "web", &json!({"maxUnavailable": 1}))).await;
+            stage.apply(budget(name, "web", &json!({"minAvailable": 0}))).await;
         }
         stage.wait(5).await;
         stage.delete_claim("solo").await;
@@ -100,9 +100,10 @@ fn budgets_that_never_allow_are_told_from_those_that_wait() {
     ] {
         play(async |stage| {
             let node = stage.ready_claim("solo", json!({})).await;
-            for (name, ready) in [("well", "true"), ("ill", "false")] {
-                let more =
-                    json!({"metadata": {"labels": {"app": "web"}, "annotations": {"sim.karpenter.sh/ready": ready}}});
+            // The one that is not ready stays where it is, so that there are always two.
+            for (name, ready, held) in [("well", "true", "1ms"), ("ill", "false", "true")] {
+                let more = json!({"metadata": {"labels": {"app": "web"}, "annotations": {"sim.karpenter.sh/ready": ready,
+                    "karpenter.sh/do-not-disrupt": held}}});
                 stage.apply(pod(name, &more)).await;
                 stage.until_running(name).await;
             }

@@ -30,7 +30,8 @@ fn an_end_goes_on_step_by_step() {
                 drained = Some(stage.now() - began);
             }
             let line = line.join(" ");
-            if seen.last() != Some(&line) {
+            // The claim may be gone by the time of the last question.
+            if seen.last() != Some(&line) && line != "absent absent absent" {
                 seen.push(line);
             }
             if line_is_over(&seen) {
@@ -38,8 +39,7 @@ fn an_end_goes_on_step_by_step() {
             }
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         }
-        let last = &seen[seen.len() - 2..];
-        assert_eq!(last, ["Unknown absent absent", "True True True"], "{seen:?}");
+        assert_eq!(seen, ["Unknown absent absent", "True True True"]);
         assert!(drained.unwrap().as_secs_f64() >= 4.9, "a drain takes at least five seconds: {drained:?}");
         let ends = stage.script.ends_of("solo");
         let pauses: Vec<u64> = ends.windows(2).map(|two| (two[1] - two[0]).as_secs_f64().round() as u64).collect();

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::stage::{fillers, play, pool};
 
-const NODES: u32 = 20;
+const NODES: u32 = 60;
 /// Over a node's life from its creation until it is initialized, events and pools included.
 const WRITES_PER_NODE_MAX: usize = 10;
 
@@ -14,14 +14,8 @@ const WRITES_PER_NODE_MAX: usize = 10;
 #[test]
 fn a_node_costs_few_writes() {
     play(async |stage| {
-        stage.apply(pool(json!({"startupTaints": [{"key": "example.com/agent", "effect": "NoSchedule"}]}))).await;
+        stage.apply(pool(json!({}))).await;
         stage.apply(fillers(NODES)).await;
-        stage.until("nodes", async || stage.nodes().await.len() == NODES as usize).await;
-        stage.wait(20).await;
-        // The usual way: nodes become usable a while after they registered.
-        for (name, _) in stage.nodes().await {
-            stage.patch_node(&name, json!({"spec": {"taints": []}})).await;
-        }
         stage.until_all_running(NODES as usize).await;
         stage.wait(30).await;
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
