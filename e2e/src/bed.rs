@@ -1,7 +1,7 @@
 //! A cluster that is ready for the controller, whatever it is made of.
 
 use anyhow::{Context, Result};
-use api::{NodeClaim, NodePool};
+use api::{NodeClaim, NodeOverlay, NodePool};
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::{Api, Client, ResourceExt};
 
@@ -35,6 +35,10 @@ pub enum Target<'a> {
     Claim(&'a str),
     /// A PodDisruptionBudget of the default namespace.
     Budget(&'a str),
+    /// A NodePool.
+    Pool(&'a str),
+    /// A NodeOverlay.
+    Overlay(&'a str),
 }
 
 /// How long a person who deletes something stays.
@@ -69,6 +73,9 @@ pub trait Bed: Sized {
     /// Sets the replicas of a Deployment of the default namespace.
     async fn scale(&self, deployment: &str, replicas: u32) -> Result<()>;
 
+    /// Sets the replicas of a NodePool through its scale.
+    async fn scale_pool(&self, pool: &str, replicas: u32) -> Result<()>;
+
     /// Deletes an object.
     async fn delete(&self, target: Target<'_>, wait: Wait) -> Result<()>;
 
@@ -102,6 +109,11 @@ pub trait Bed: Sized {
 
     /// All pools.
     fn pools(&self) -> Api<NodePool> {
+        Api::all(self.client())
+    }
+
+    /// All overlays.
+    fn overlays(&self) -> Api<NodeOverlay> {
         Api::all(self.client())
     }
 

@@ -1,7 +1,7 @@
 //! What a person does with kubectl, done with a client: for clusters that kubectl cannot reach.
 
 use anyhow::{Context, Result};
-use api::NodeClaim;
+use api::{NodeClaim, NodeOverlay, NodePool};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -56,11 +56,20 @@ pub async fn scale(client: &Client, deployment: &str, replicas: u32) -> Result<(
     Ok(())
 }
 
+/// Sets the replicas of a NodePool through its scale.
+pub async fn scale_pool(client: &Client, pool: &str, replicas: u32) -> Result<()> {
+    let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+    Api::<NodePool>::all(client.clone()).patch_scale(pool, &PatchParams::default(), &patch).await?;
+    Ok(())
+}
+
 /// Deletes an object, and waits for its end if asked to.
 pub async fn delete(client: &Client, target: Target<'_>, wait: Wait) -> Result<()> {
     match target {
         Target::Node(name) => delete_from(Api::<Node>::all(client.clone()), name, wait).await,
         Target::Claim(name) => delete_from(Api::<NodeClaim>::all(client.clone()), name, wait).await,
+        Target::Pool(name) => delete_from(Api::<NodePool>::all(client.clone()), name, wait).await,
+        Target::Overlay(name) => delete_from(Api::<NodeOverlay>::all(client.clone()), name, wait).await,
         Target::Budget(name) => {
             delete_from(Api::<PodDisruptionBudget>::namespaced(client.clone(), "default"), name, wait).await
         }

@@ -94,11 +94,19 @@ impl Bed for RealBed {
         Ok(())
     }
 
+    async fn scale_pool(&self, pool: &str, replicas: u32) -> Result<()> {
+        let replicas = format!("--replicas={replicas}");
+        self.control_plane.run_kubectl(["scale", "nodepool", pool, &replicas])?;
+        Ok(())
+    }
+
     async fn delete(&self, target: Target<'_>, wait: Wait) -> Result<()> {
         let (kind, name) = match target {
             Target::Node(name) => ("node", name),
             Target::Claim(name) => ("nodeclaim", name),
             Target::Budget(name) => ("pdb", name),
+            Target::Pool(name) => ("nodepool", name),
+            Target::Overlay(name) => ("nodeoverlay", name),
         };
         let wait = match wait {
             Wait::UntilGone => "--wait=true",

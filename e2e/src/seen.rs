@@ -1,6 +1,6 @@
 //! Questions about objects that tests ask again and again.
 
-use api::{ConditionStatus, NodeClaim};
+use api::{Condition, ConditionStatus, NodeClaim, NodeOverlay, NodePool};
 use k8s_openapi::api::core::v1::{Node, Pod};
 
 /// Whether a pod runs and is to stay.
@@ -23,10 +23,33 @@ pub fn is_ready_node(node: &Node) -> bool {
     conditions.into_iter().any(|found| found.type_ == "Ready" && found.status == "True")
 }
 
-/// A claim's condition as `status reason: message`.
-pub fn condition(claim: &NodeClaim, type_: &str) -> Option<String> {
-    let mut conditions = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let found = conditions.find(|found| found.type_ == type_)?;
+/// An object of ours that says how it is.
+pub trait Conditioned {
+    /// What it says.
+    fn conditions(&self) -> Option<&Vec<Condition>>;
+}
+
+impl Conditioned for NodeClaim {
+    fn conditions(&self) -> Option<&Vec<Condition>> {
+        self.status.as_ref()?.conditions.as_ref()
+    }
+}
+
+impl Conditioned for NodePool {
+    fn conditions(&self) -> Option<&Vec<Condition>> {
+        self.status.as_ref()?.conditions.as_ref()
+    }
+}
+
+impl Conditioned for NodeOverlay {
+    fn conditions(&self) -> Option<&Vec<Condition>> {
+        self.status.as_ref()?.conditions.as_ref()
+    }
+}
+
+/// An object's condition as `status reason: message`.
+pub fn condition(object: &impl Conditioned, type_: &str) -> Option<String> {
+    let found = object.conditions()?.iter().find(|found| found.type_ == type_)?;
     Some(format!("{} {}: {}", found.status.as_str(), found.reason, found.message))
 }
 

@@ -69,6 +69,10 @@ impl Bed for WorldBed {
         by_client::scale(&self.client(), deployment, replicas).await
     }
 
+    async fn scale_pool(&self, pool: &str, replicas: u32) -> Result<()> {
+        by_client::scale_pool(&self.client(), pool, replicas).await
+    }
+
     async fn delete(&self, target: Target<'_>, wait: Wait) -> Result<()> {
         by_client::delete(&self.client(), target, wait).await
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use api::NodePool;
-use e2e::seen::is_running;
+use e2e::seen::{condition, is_running};
 use e2e::{Bed, Controller, ControllerSettings, Seen};
 use e2e::{inflate, kwok_node_class, node_pool, wait_for, wait_until};
 use k8s_openapi::api::core::v1::Event;
@@ -10,12 +10,6 @@ use k8s_openapi::api::core::v1::Event;
 e2e::cluster_tests! {
     broken_pools_say_so_and_do_not_stop_the_others,
     pods_without_a_node_are_told_why,
-}
-
-fn pool_condition(pool: &NodePool, type_: &str) -> Option<String> {
-    let mut conditions = pool.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let found = conditions.find(|found| found.type_ == type_)?;
-    Some(format!("{} {}: {}", found.status.as_str(), found.reason, found.message))
 }
 
 fn pod(name: &str, spec: &str) -> String {
@@ -68,7 +62,7 @@ async fn broken_pools_say_so_and_do_not_stop_the_others(bed: &impl Bed) -> Resul
         wait_for(api, wanted, move |pools| {
             let Some(pool) = pools.get(name) else { return false };
             let pool = serde_json::to_value(pool).and_then(serde_json::from_value::<NodePool>);
-            pool.is_ok_and(|pool| pool_condition(&pool, type_).is_some_and(|text| text.contains(wanted)))
+            pool.is_ok_and(|pool| condition(&pool, type_).is_some_and(|text| text.contains(wanted)))
         })
     };
     judged("bad-value", "ValidationSucceeded", "False NodePoolValidationFailed: ").await?;
