@@ -1,8 +1,12 @@
 //! The work queue: ordered by time, then arrival, then key.
 
+mod shared;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::time::Instant;
+
+pub(crate) use shared::{Load, SharedQueue, WeakQueue};
 
 use crate::work::Work;
 
@@ -68,11 +72,6 @@ impl WorkQueue {
         let failures = self.failures.entry(work.clone()).or_insert(0);
         *failures = failures.saturating_add(1);
         *failures
-    }
-
-    /// How much is under way.
-    pub(crate) fn running(&self) -> usize {
-        self.running.len()
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) enum Work {
     Pool(PoolName),
     /// Evict a pod from a node that is going.
     Evict(PodKey, String),
+    /// Ask what machines cost.
+    Price,
 }
 
 impl Work {
@@ -49,7 +51,14 @@ impl Work {
             Self::Node(_) => "node.termination",
             Self::Pool(_) => "nodepool.readiness",
             Self::Evict(..) => "eviction-queue",
+            Self::Price => "state.pricing",
         }
+    }
+
+    /// Whether it thinks about what should be, rather than carry out what was decided. Only this runs in a process that
+    /// observes: there, others carry out.
+    pub(crate) fn is_planning(&self) -> bool {
+        matches!(self, Self::Provision | Self::Disrupt | Self::Price)
     }
 
     /// How long to wait after the given number of failures in a row.
@@ -60,6 +69,21 @@ impl Work {
         };
         first.saturating_mul(1_u32 << failures.saturating_sub(1).min(16)).min(most)
     }
+}
+
+tokio::task_local! {
+    /// The controller whose pass is running.
+    static CONTROLLER: &'static str;
+}
+
+/// Runs a pass under the name of its controller.
+pub(crate) fn named<F: Future>(controller: &'static str, pass: F) -> impl Future<Output = F::Output> {
+    CONTROLLER.scope(controller, pass)
+}
+
+/// The controller whose pass is running; nothing outside of passes.
+pub(crate) fn current_controller() -> &'static str {
+    CONTROLLER.try_with(|controller| *controller).unwrap_or_default()
 }
 
 /// When to look again.

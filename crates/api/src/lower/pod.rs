@@ -14,6 +14,7 @@ use super::pod_fault::PodFault;
 use super::pod_requests::MissingRequests;
 use super::pod_rules::volume_claims;
 use super::selector::labels;
+use super::story::PodStory;
 
 /// Who made a pod, as far as that matters to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +125,8 @@ pub struct PodFacts {
     pub volume_claims: BTreeSet<Text>,
     /// The one object that made it and looks after it, if it is of a kind that matters.
     pub controller: Option<Controller>,
+    /// What is only told of it.
+    pub story: PodStory,
 }
 
 impl PodFacts {
@@ -171,6 +174,7 @@ impl PodFacts {
             grace: grace(spec),
             kind: Arc::new(kind),
             controller: controller(pod),
+            story: PodStory::lower(pod, spec),
         })
     }
 

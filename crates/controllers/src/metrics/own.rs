@@ -9,6 +9,9 @@ families! {
         build: Gauge ["version", "goversion", "goarch", "commit"] "karpenter_build_info", "What is running";
         malformed_objects: Counter ["kind"]
             "karpenter_watch_malformed_objects_total", "Objects of a watch that could not be read";
+        decisions: Counter ["decision", "nodepool"]
+            "karpenter_observe_decisions_total",
+            "What would have been done if the process did not only observe: claims created or deleted";
     }
     computed {}
     later {}

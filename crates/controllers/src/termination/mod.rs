@@ -175,6 +175,7 @@ pub(crate) async fn evict(context: &Context, key: &PodKey, uid: &str) -> Outcome
     let deadline = deadline(claim.as_deref());
     if let Some(grace) = drain::forced_grace(&pod, deadline, now) {
         write::delete_pod(context, key, uid, grace).await?;
+        context.metrics.pods.drained.inc(["Forceful Termination"]);
         let message =
             format!("Deleted the pod to accommodate the node's deadline with a grace of {}s", grace.as_secs());
         let notice = Notice { about: about::pod(&pod), tone: Tone::Normal, reason: "Disrupted", message, quiet: QUIET };
@@ -188,6 +189,7 @@ pub(crate) async fn evict(context: &Context, key: &PodKey, uid: &str) -> Outcome
         Evicted::Gone => Ok(Next::OnChange),
         Evicted::Accepted => {
             let reason = claim.map_or("Forceful Termination".to_owned(), |claim| eviction_reason(&claim));
+            context.metrics.pods.drained.inc([&reason]);
             let message = format!("Evicted pod: {reason}");
             let notice =
                 Notice { about: about::pod(&pod), tone: Tone::Normal, reason: "Evicted", message, quiet: QUIET };

@@ -3,7 +3,10 @@
 
 mod found;
 mod idle;
+mod monitoring;
 mod overlays;
 mod planted;
 mod repeat;
+mod scrape;
 mod seeds;
+mod signals;
