@@ -156,6 +156,7 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
     }
 
     let place_config = place_config(&options);
+    let observability = observability(&options);
     let (context, signals) = Context::new(ContextParts {
         client: client.clone(),
         provider: Arc::clone(&provider),
@@ -166,11 +167,7 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
         place_config,
         default_spread: options.scheduler_config,
         uses_overlays: options.feature_gates.node_overlay,
-        observability: if options.disable_cluster_state_observability {
-            Observability::Reduced
-        } else {
-            Observability::Full
-        },
+        observability,
         batch_idle: options.batch_idle_duration,
         batch_max: options.batch_max_duration,
         process_id,
@@ -197,6 +194,10 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
     };
     hub::run(context, news, signals, end).await;
     finish(failure, elector).await
+}
+
+fn observability(options: &Options) -> Observability {
+    if options.disable_cluster_state_observability { Observability::Reduced } else { Observability::Full }
 }
 
 /// What the options say about placements.
