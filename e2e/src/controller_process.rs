@@ -37,6 +37,11 @@ impl ControllerProcess {
         get(self.health, "/readyz").await
     }
 
+    /// A page of the port that serves metrics: status and body.
+    pub async fn page(&self, path: &str) -> Result<(u16, String)> {
+        get(self.metrics, path).await
+    }
+
     /// `GET /healthz`: status and body.
     pub async fn healthz(&self) -> Result<(u16, String)> {
         get(self.health, "/healthz").await

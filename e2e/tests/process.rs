@@ -1,7 +1,13 @@
 //! The controller as a process, which only a real one can show: probes, logs and flags.
 
 use anyhow::{Context, Result};
-use e2e::{Bed, Controller, ControllerProcess, ControllerSettings, RealBed, wait_until};
+use api::{NodeClaim, NodePool};
+use e2e::kill::KillEverywhere;
+use e2e::{
+    Bed, Controller, ControllerProcess, ControllerSettings, RealBed, inflate, kwok_node_class, node_pool, wait_until,
+};
+use kube::Api;
+use kube::api::ListParams;
 
 async fn until_ready(controller: &ControllerProcess) -> Result<()> {
     let ready = async || controller.readyz().await.ok().filter(|(status, _)| *status == 200);
@@ -76,4 +82,67 @@ fn flags_explain_themselves() -> Result<()> {
     assert!(!unknown.status.success());
     assert!(complaint.contains("batch-idle-duratoin") && complaint.contains("batch-idle-duration"), "{complaint}");
     Ok(())
+}
+
+/// OBS-09: profiles are served only where they were asked for.
+#[test]
+fn profiles_are_served_on_demand() -> Result<()> {
+    RealBed::run(async |bed| {
+        let table = [("false", 404, 404), ("true", 200, 501)];
+        for (enabled, index, sampled) in table {
+            let settings = ControllerSettings::default().with("ENABLE_PROFILING", enabled);
+            let controller = bed.start_controller(enabled, &settings).await?;
+            wait_until("an answer", async || controller.page("/metrics").await.ok()).await?;
+            assert_eq!(controller.page("/debug/pprof/").await?.0, index, "{enabled}");
+            assert_eq!(controller.page("/debug/pprof/profile").await?.0, sampled, "{enabled}");
+            assert_eq!(controller.page("/debug/pprof/heap").await?.1.contains("VmRSS"), enabled == "true");
+            controller.stop().await?;
+        }
+        Ok(())
+    })
+}
+
+/// CFG-07: a memory limit becomes a soft limit of nine tenths, told beside the memory in use.
+#[test]
+fn a_memory_limit_is_told() -> Result<()> {
+    RealBed::run(async |bed| {
+        let settings = ControllerSettings::default().with("MEMORY_LIMIT", "1000000000");
+        let controller = bed.start_controller("limited", &settings).await?;
+        let text = wait_until("an answer", async || controller.metrics().await.ok()).await?;
+        assert!(text.contains("go_gc_gomemlimit_bytes 9e+08\n"), "{text}");
+        assert!(!text.contains("go_gc_heap_live_bytes 0\n") && text.contains("go_gc_heap_live_bytes "), "{text}");
+        controller.stop().await
+    })
+}
+
+/// A process that observes tells what it would do and sends not one write, which a proxy in its way would have seen.
+#[test]
+fn an_observer_writes_nothing() -> Result<()> {
+    RealBed::run(async |bed| {
+        let acting = bed.start_controller("acting", &ControllerSettings::default()).await?;
+        bed.apply(&kwok_node_class("default")).await?;
+        bed.apply(&node_pool("default", "")).await?;
+        let pools: Api<NodePool> = Api::all(bed.client());
+        let is_ready = |pool: NodePool| {
+            let conditions = pool.status.and_then(|status| status.conditions).unwrap_or_default();
+            conditions.iter().any(|one| one.type_ == "Ready" && one.status == api::ConditionStatus::True).then_some(())
+        };
+        wait_until("a ready pool", async || is_ready(pools.get("default").await.ok()?)).await?;
+        acting.stop().await?;
+
+        let (writes, _asked) = KillEverywhere::new();
+        bed.observe_writes(&writes).await?;
+        let observer = bed.start_controller("observer", &ControllerSettings::default().with("OBSERVE", "true")).await?;
+        bed.apply(&inflate(3)).await?;
+        let decided = "karpenter_observe_decisions_total{decision=\"create\",nodepool=\"default\"}";
+        wait_until("a decision", async || observer.metrics().await.ok().filter(|text| text.contains(decided))).await?;
+        let log = log_of(&observer)?;
+        assert!(log.contains("would have created nodeclaim"), "{log}");
+        until_ready(&observer).await?;
+        observer.stop().await?;
+        assert_eq!(writes.visited().len(), 0, "{:?}", writes.visited());
+        let claims: Api<NodeClaim> = Api::all(bed.client());
+        assert_eq!(claims.list(&ListParams::default()).await?.items.len(), 0);
+        Ok(())
+    })
 }

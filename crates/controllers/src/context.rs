@@ -14,12 +14,14 @@ use planner::PlaceConfig;
 use state::{Cluster, Key, Kind, ManagedKind, Object, Wake};
 use tokio::sync::mpsc;
 
+use crate::census::{Census, ClusterTold, Observability};
 use crate::clock::Clock;
 use crate::events::Recorder;
+use crate::measured::MeasuredProvider;
 use crate::metrics::Metrics;
 use crate::planted::Planted;
 use crate::pools::Health;
-use crate::process::{FeatureGates, Readiness};
+use crate::process::{FeatureGates, Mode, Readiness, SoftLimit};
 use crate::solver::Solver;
 use crate::static_capacity::Attempts;
 use crate::work::{Signal, Work};
@@ -44,6 +46,8 @@ pub struct ContextParts {
     pub default_spread: DefaultSpread,
     /// Which optional features are on.
     pub gates: FeatureGates,
+    /// Whether metrics and events tell of every pod, node, pool and claim.
+    pub observability: Observability,
     /// Ends a batch when no new pod arrives for this long.
     pub batch_idle: Duration,
     /// Ends a batch at the latest.
@@ -52,6 +56,12 @@ pub struct ContextParts {
     pub process_id: String,
     /// The mistake to make, in tests.
     pub planted: Planted,
+    /// Whether the process acts or only observes.
+    pub mode: Mode,
+    /// Passes that may be under way at once.
+    pub running_max: usize,
+    /// How much memory should be enough.
+    pub(crate) soft_limit: SoftLimit,
 }
 
 /// Shared by all reconcilers of one process. The cluster is locked for moments only, never across an await.
@@ -62,12 +72,15 @@ pub struct Context {
     pub(crate) solver: Arc<dyn Solver>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) recorder: Recorder,
+    pub(crate) census: Census,
     pub(crate) readiness: Readiness,
     pub(crate) place_config: PlaceConfig,
     pub(crate) gates: FeatureGates,
     pub(crate) batch_idle: Duration,
     pub(crate) batch_max: Duration,
     pub(crate) planted: Planted,
+    pub(crate) mode: Mode,
+    pub(crate) running_max: usize,
     process_id: String,
     cluster: Mutex<Cluster>,
     notes: Mutex<Notes>,
@@ -103,6 +116,10 @@ pub(crate) struct Notes {
     health: BTreeMap<PoolName, Health>,
     /// When the status of each pool was last written.
     pub(crate) counted: BTreeMap<PoolName, Timestamp>,
+    /// Pods whose plan was told of by a process that only observes.
+    observed_pods: BTreeSet<PodKey>,
+    /// Claims whose end was told of by a process that only observes.
+    pub(crate) observed_claims: BTreeSet<String>,
 }
 
 impl Notes {
@@ -120,15 +137,20 @@ impl Notes {
         self.health.remove(name);
         self.counted.remove(name);
     }
-}
 
-impl Notes {
     /// A claim is gone, and all that was noted about it.
     pub(crate) fn forget(&mut self, claim: &ClaimName) {
         self.fresh.remove(claim);
         self.expected.remove(claim);
         self.words_since.remove(claim);
         self.ends_asked.remove(claim);
+    }
+
+    /// Whether any of these pods was not told of yet; from now on they are.
+    pub(crate) fn observed_pods(&mut self, pods: &[PodKey]) -> bool {
+        let known = self.observed_pods.len();
+        self.observed_pods.extend(pods.iter().cloned());
+        self.observed_pods.len() > known
     }
 }
 
@@ -145,19 +167,28 @@ impl Context {
             place_config,
             default_spread,
             gates,
+            observability,
             batch_idle,
             batch_max,
             process_id,
             planted,
+            mode,
+            running_max,
+            soft_limit,
         } = parts;
+        let provider: Arc<dyn CloudProvider> = Arc::new(MeasuredProvider::new(provider, Arc::clone(&metrics), mode));
         let kind = provider.node_class_kind();
         let managed = ManagedKind { group: kind.group.to_owned(), kind: kind.kind.to_owned() };
         let cluster = Cluster::new(provider.vocabulary(), managed)
             .with_default_spread(default_spread)
             .with_unsupported_volumes(provider.unsupported_volumes());
         let cluster = if gates.node_overlay { cluster.with_overlays() } else { cluster };
+        let now = clock.now();
         let (signals, receiver) = mpsc::unbounded_channel();
-        let recorder = Recorder::start(client.clone(), Arc::clone(&clock));
+        let recorder = match mode {
+            Mode::Act => Recorder::start(client.clone(), Arc::clone(&clock)),
+            Mode::Observe => Recorder::silent(),
+        };
         let context = Self {
             client,
             provider,
@@ -165,18 +196,23 @@ impl Context {
             solver,
             metrics,
             recorder,
+            census: Census::new(observability, soft_limit, now),
             readiness,
             place_config,
             gates,
             batch_idle,
             batch_max,
             planted,
+            mode,
+            running_max,
             process_id,
             cluster: Mutex::new(cluster),
             notes: Mutex::new(Notes::default()),
             signals,
         };
-        (Arc::new(context), Signals(receiver))
+        let context = Arc::new(context);
+        context.metrics.collect_from(Arc::new(ClusterTold::new(&context)));
+        (context, Signals(receiver))
     }
 
     /// The cluster, for a moment. A reader that panicked has not written, so its poison means nothing.
@@ -196,20 +232,37 @@ impl Context {
 
     /// Folds an object that a watch showed.
     pub(crate) fn apply(&self, object: Object) {
+        let key = object.key();
         let wakes = self.cluster().apply(object);
+        self.note(key.as_ref());
         self.send(wakes);
     }
 
     /// Folds the answer to one of our own writes.
     pub(crate) fn learn(&self, object: Object) {
+        let key = object.key();
         let wakes = self.cluster().learn(object);
+        self.note(key.as_ref());
         self.send(wakes);
     }
 
     /// Forgets an object.
     pub(crate) fn remove(&self, key: &Key) {
         let wakes = self.cluster().remove(key);
+        self.note(Some(key));
         self.send(wakes);
+    }
+
+    /// Notes what became of an object, for metrics and events.
+    fn note(&self, key: Option<&Key>) {
+        if let Some(key) = key {
+            self.census.note(self, key);
+        }
+    }
+
+    /// Notes what a complete list of one kind no longer had.
+    pub(crate) fn settle(&self, kind: Kind) {
+        self.census.settle(self, kind);
     }
 
     pub(crate) fn send(&self, wakes: Vec<Wake>) {

@@ -189,6 +189,12 @@ impl Recorder {
         Self { sender, told: Mutex::default(), _writing: writing }
     }
 
+    /// Tells nobody anything.
+    pub(crate) fn silent() -> Self {
+        let (sender, _) = mpsc::channel(1);
+        Self { sender, told: Mutex::default(), _writing: JoinSet::new() }
+    }
+
     /// Tells people, unless they were told lately.
     pub(crate) fn publish(&self, now: Timestamp, notice: Notice) {
         let mut told = self.told();
@@ -212,6 +218,16 @@ impl Recorder {
         true
     }
 
+    /// Tells people every time: this happens only once.
+    pub(crate) fn tell(&self, now: Timestamp, about: &ObjectReference, reason: &str, message: String) {
+        let count = {
+            let mut told = self.told();
+            told.count += 1;
+            told.count
+        };
+        self.send(event(now, count, Words { about: about.clone(), tone: Tone::Normal, reason, message }));
+    }
+
     fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -222,8 +238,22 @@ impl Recorder {
     }
 }
 
-fn event(now: Timestamp, count: u64, notice: Notice) -> Event {
-    let Notice { about, tone, reason, message, quiet: _ } = notice;
+/// What an event says.
+struct Words<'a> {
+    about: ObjectReference,
+    tone: Tone,
+    reason: &'a str,
+    message: String,
+}
+
+impl From<Notice> for Words<'_> {
+    fn from(Notice { about, tone, reason, message, quiet: _ }: Notice) -> Self {
+        Self { about, tone, reason, message }
+    }
+}
+
+fn event<'a>(now: Timestamp, count: u64, words: impl Into<Words<'a>>) -> Event {
+    let Words { about, tone, reason, message } = words.into();
     let namespace = about.namespace.clone().filter(|space| !space.is_empty()).unwrap_or_else(|| "default".to_owned());
     let name = format!("{}.{:x}.{count:x}", about.name.as_deref().unwrap_or("object"), now.as_nanosecond());
     Event {
@@ -298,7 +328,7 @@ mod tests {
         Notice { about, tone: Tone::Normal, reason: "Told", message: message.to_owned(), quiet }
     }
 
-    /// What is known is not said again before its time; for some reasons whatever the numbers, or whatever the words.
+    /// OBS-13: what is known is not said again before its time; for some reasons whatever the numbers, or whatever the words.
     #[test]
     fn news_are_told_once_in_a_while() {
         let minute = Duration::from_secs(60);

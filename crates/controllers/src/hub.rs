@@ -14,14 +14,25 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use crate::census::QueueTold;
 use crate::context::{Context, Signals};
+use crate::metrics::PassResult;
 use crate::planted::PlantedBug;
+use crate::process::Mode;
 use crate::provisioning::Batch;
-use crate::queue::WorkQueue;
+use crate::queue::SharedQueue;
 use crate::watches::News;
-use crate::work::{Next, Outcome, Signal, Work, WorkError};
+use crate::work::{self, Next, Outcome, Signal, Work, WorkError};
+use crate::write::WriteError;
 use crate::{collection, disruption, lifecycle, overlays, pools, provisioning, static_capacity, termination};
 
+/// Passes of one controller under way at once with one core: enough to keep the API server busy, few enough to be fair
+/// to its other clients. With sixty cores there are [`RUNNING_MOST`].
+pub(crate) const RUNNING_LEAST: usize = 128;
+pub(crate) const RUNNING_MOST: usize = 1024;
+/// A state that is incomplete for this long is worth a line in the log, and then one every now and then.
+const UNSYNCED_PATIENCE: Duration = Duration::from_secs(30);
+const UNSYNCED_REMINDER: Duration = Duration::from_secs(10);
 /// News folded before work is looked at again.
 const FOLD_AT_ONCE: usize = 512;
 
@@ -29,7 +40,7 @@ type Running = FuturesUnordered<BoxFuture<'static, (Work, Outcome)>>;
 
 struct Hub {
     context: Arc<Context>,
-    queue: WorkQueue,
+    queue: SharedQueue,
     batch: Batch,
     running: Running,
 }
@@ -44,7 +55,11 @@ pub async fn run(
     let mut shutdown = pin!(shutdown);
     let Signals(mut signals) = signals;
     let batch = Batch::new(context.batch_idle, context.batch_max);
-    let mut hub = Hub { context, queue: WorkQueue::default(), batch, running: FuturesUnordered::new() };
+    let queue = SharedQueue::new(context.running_max);
+    context.metrics.collect_from(Arc::new(QueueTold::new(&queue, context.running_max)));
+    let mut hub = Hub { context, queue, batch, running: FuturesUnordered::new() };
+    let began = Instant::now();
+    let mut complaint = began + UNSYNCED_PATIENCE;
     hub.queue.add(Work::Collect, Instant::now() + collection::INTERVAL);
     loop {
         hub.start_due_work();
@@ -69,6 +84,13 @@ pub async fn run(
                 }
             }
             () = tokio::time::sleep_until(next_due), if can_start => {}
+            () = tokio::time::sleep_until(complaint), if !hub.context.is_synced() => {
+                let missing: Vec<&str> = hub.context.cluster().unlisted().map(kind_name).collect();
+                let seconds = began.elapsed().as_secs();
+                let kinds = missing.join(", ");
+                tracing::info!(seconds, kinds, "cluster is waiting on sync for extended duration");
+                complaint += UNSYNCED_REMINDER;
+            }
         }
     }
 }
@@ -80,50 +102,62 @@ impl Hub {
             return;
         }
         while let Some(work) = self.queue.start(Instant::now()) {
+            if self.context.mode == Mode::Observe && !work.is_planning() {
+                self.queue.finish(&work);
+                continue;
+            }
             if work == Work::Provision {
                 self.context.notes().window_closed = Some(self.batch.close(Instant::now()));
             }
+            self.context.metrics.reconciling(work.controller(), self.queue.waited(&work));
             let context = Arc::clone(&self.context);
-            let span = tracing::info_span!("reconcile", controller = work.controller());
+            let controller = work.controller();
+            let span = tracing::info_span!("reconcile", controller);
             let pass = async move {
                 // A broken invariant ends this pass, not the controller.
                 let outcome = AssertUnwindSafe(in_time(&context, &work)).catch_unwind().await;
                 (work, outcome.unwrap_or(Err(WorkError::Panicked)))
             };
-            self.running.push(pass.instrument(span).boxed());
+            self.running.push(work::named(controller, pass.instrument(span)).boxed());
         }
     }
 
     fn finish(&mut self, work: &Work, outcome: Outcome) {
         let now = Instant::now();
         let controller = work.controller();
-        match outcome {
+        let took = self.queue.running_for(work, now);
+        let result = match outcome {
             Ok(Next::OnChange) => {
                 self.queue.finish(work);
-                self.context.metrics.reconciled(controller, "success");
+                PassResult::Success
             }
             Ok(Next::After(pause)) => {
                 self.queue.finish(work);
                 self.queue.add(work.clone(), now + pause);
-                self.context.metrics.reconciled(controller, "requeue_after");
+                PassResult::RequeueAfter
             }
             Ok(Next::BackOff) => {
                 let failures = self.queue.fail(work);
                 self.queue.add(work.clone(), now + work.back_off(failures));
-                self.context.metrics.reconciled(controller, "requeue");
+                PassResult::Requeue
+            }
+            Err(WorkError::Write(WriteError::Observed { .. })) => {
+                self.queue.finish(work);
+                PassResult::Success
             }
             Err(error) => {
                 let failures = self.queue.fail(work);
                 self.queue.add(work.clone(), now + work.back_off(failures));
-                self.context.metrics.reconciled(controller, "error");
                 // The first conflict is ordinary life in a cluster; repeated ones are worth a line.
                 if failures > 1 {
                     tracing::error!(controller, %error, failures, "Reconciler error");
                 } else {
                     tracing::debug!(controller, %error, "reconcile will be repeated");
                 }
+                if matches!(error, WorkError::Panicked) { PassResult::Panic } else { PassResult::Error }
             }
-        }
+        };
+        self.context.metrics.reconciled(controller, result, took);
     }
 
     fn fold(&mut self, news: News) {
@@ -139,8 +173,10 @@ impl Hub {
             News::Listed(kind, present) => {
                 let wakes = self.context.cluster().finish_list(kind, &present);
                 self.context.send(wakes);
+                self.context.settle(kind);
                 tracing::debug!(kind = kind_name(kind), objects = present.len(), "listed");
                 if self.context.is_synced() {
+                    self.context.census.synced();
                     self.context.readiness.caches_synced();
                     self.wake_everything();
                 }
@@ -166,7 +202,7 @@ impl Hub {
         let cluster = self.context.cluster();
         let claims = cluster.claims().map(|(name, _)| Work::Claim(name.clone()));
         let pools = cluster.pools().map(|(name, _)| Work::Pool(name.clone()));
-        for work in pools.chain(claims).chain([Work::Disrupt, Work::Overlays]) {
+        for work in pools.chain(claims).chain([Work::Disrupt, Work::Overlays, Work::Price]) {
             self.queue.add(work, now);
         }
     }
@@ -249,5 +285,6 @@ async fn reconcile(context: &Context, work: &Work) -> Outcome {
         Work::ScaleDown(name) => static_capacity::scale_down(context, name).await,
         Work::Overlays => overlays::reconcile(context).await,
         Work::Evict(pod, uid) => termination::evict(context, pod, uid).await,
+        Work::Price => provisioning::refresh_prices(context).await,
     }
 }

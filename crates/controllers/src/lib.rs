@@ -8,6 +8,7 @@
 //! of that task. Only the solve leaves it. Time and the solver's executor are handed in, so that a simulation can hold
 //! both in its hands.
 
+pub mod census;
 pub mod clock;
 mod collection;
 pub mod context;
@@ -15,6 +16,7 @@ mod disruption;
 pub mod events;
 pub mod hub;
 mod lifecycle;
+mod measured;
 mod merge;
 pub mod metrics;
 mod overlays;

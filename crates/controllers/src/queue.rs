@@ -3,18 +3,24 @@
 //! Each controller has a lane with room for so many passes at once. A lane that is full, because a provider does not
 //! answer or a budget holds, keeps nobody in another lane waiting.
 
+mod shared;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::time::Instant;
 
-use crate::work::Work;
+pub(crate) use shared::{Load, SharedQueue, WeakQueue};
+
+use crate::work::{Work, at_once_max};
 
 /// When work is due, when it arrived, and what it is.
 type Entry = (Instant, u64, Work);
 
 /// Work that is due at some time. Each key is queued at most once and runs at most once at a time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct WorkQueue {
+    /// How many passes most lanes have room for.
+    width: usize,
     lanes: BTreeMap<&'static str, Lane>,
     queued: BTreeMap<Work, (Instant, u64)>,
     running: BTreeSet<Work>,
@@ -30,6 +36,18 @@ struct Lane {
 }
 
 impl WorkQueue {
+    /// An empty queue whose lanes have room for so many passes.
+    pub(crate) fn new(width: usize) -> Self {
+        Self {
+            width,
+            lanes: BTreeMap::new(),
+            queued: BTreeMap::new(),
+            running: BTreeSet::new(),
+            failures: BTreeMap::new(),
+            arrivals: 0,
+        }
+    }
+
     /// Queues work, or brings it forward; a later time than the one already set changes nothing.
     pub(crate) fn add(&mut self, work: Work, due: Instant) {
         if self.queued.get(&work).is_none_or(|(already, _)| due < *already) {
@@ -66,7 +84,7 @@ impl WorkQueue {
 
     fn first_of<'a>(&self, lane: &'a Lane) -> Option<&'a Entry> {
         let entry = lane.ordered.iter().find(|(_, _, work)| !self.running.contains(work))?;
-        (lane.running < entry.2.at_once_max()).then_some(entry)
+        (lane.running < at_once_max(entry.2.controller(), self.width)).then_some(entry)
     }
 
     /// When the next work is due; work that is running waits for its own end, work of a full lane for that of another.
@@ -123,7 +141,7 @@ mod tests {
     async fn work_runs_by_time_then_arrival_and_once_per_key() {
         let now = Instant::now();
         let later = now + Duration::from_secs(5);
-        let mut queue = WorkQueue::default();
+        let mut queue = WorkQueue::new(2);
         queue.add(claim("late"), later);
         queue.add(claim("b"), now);
         queue.add(claim("a"), now);
@@ -139,7 +157,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn offered_work_does_not_hurry_work_that_backs_off() {
         let now = Instant::now();
-        let mut queue = WorkQueue::default();
+        let mut queue = WorkQueue::new(2);
         queue.add(claim("a"), now + Duration::from_secs(5));
         queue.offer(claim("a"), now);
         queue.offer(claim("b"), now);
@@ -153,8 +171,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_full_lane_holds_nobody_else_up() {
         let now = Instant::now();
-        let mut queue = WorkQueue::default();
-        let most = claim("c").at_once_max();
+        let mut queue = WorkQueue::new(2);
+        let most = at_once_max(claim("c").controller(), 2);
         for number in 0..=most {
             queue.add(claim(&format!("c{number:04}")), now);
         }
@@ -170,7 +188,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn failures_count_until_success() {
-        let mut queue = WorkQueue::default();
+        let mut queue = WorkQueue::new(2);
         assert_eq!([queue.fail(&claim("a")), queue.fail(&claim("a"))], [1, 2]);
         queue.finish(&claim("a"));
         assert_eq!(queue.fail(&claim("a")), 1);

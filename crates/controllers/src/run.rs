@@ -9,13 +9,14 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 use planner::{PlaceConfig, ReservationPolicy};
 
+use crate::census::Observability;
 use crate::clock::{Clock, SystemClock};
 use crate::context::{Context, ContextParts};
 use crate::metrics::{Build, Metrics, Naming};
 use crate::planted::Planted;
 use crate::process::{
-    LeaderConfig, LeaderElector, Lost, Options, ProcessMetrics, Readiness, ServeError, bind_all_interfaces,
-    metrics_router, missing_resources, probe_router, shutdown_signal,
+    Calls, LeaderConfig, LeaderElector, Lost, Mode, Options, ProcessMetrics, Readiness, ServeError, SoftLimit,
+    bind_all_interfaces, metrics_router, missing_resources, probe_router, profile_router, scaled, shutdown_signal,
 };
 use crate::solver::{Solver, ThreadSolver};
 use crate::{hub, watches};
@@ -24,8 +25,10 @@ use crate::{hub, watches};
 pub struct Wiring {
     /// Configuration.
     pub options: Options,
-    /// The API server.
+    /// The API server, through [`Calls::client`].
     pub client: Client,
+    /// What its calls share.
+    pub calls: Arc<Calls>,
     /// The cloud.
     pub provider: Arc<dyn CloudProvider>,
     /// What this program is.
@@ -57,9 +60,10 @@ pub enum RunError {
 
 /// Runs until SIGTERM or SIGINT, or until another process leads.
 pub async fn run(wiring: Wiring) -> Result<(), RunError> {
-    let Wiring { options, client, provider, build, host_name, process_id, on_leading } = wiring;
+    let Wiring { options, client, calls, provider, build, host_name, process_id, on_leading } = wiring;
     let metrics = Arc::new(Metrics::new(&build, Naming::of(provider.as_ref())));
-    metrics.collect_from(Arc::new(ProcessMetrics::default()));
+    metrics.collect_from(Arc::new(ProcessMetrics::new(options.memory_limit_bytes)));
+    metrics.collect_from(calls);
     let readiness = Readiness::default();
     serve(&options, &metrics, &readiness).await?;
     tokio::spawn(look_up_resources(client.clone(), readiness.clone()));
@@ -127,24 +131,32 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
         planted,
     } = operation;
     let mut shutdown = Box::pin(shutdown);
-    let mut elector = (!options.disable_leader_election).then(|| {
+    let is_electing = options.mode == Mode::Act && !options.disable_leader_election;
+    let mut elector = is_electing.then(|| {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &options.leader_election_namespace);
         let config = LeaderConfig::new(&options.leader_election_name, &host_name, &process_id);
         let clock = Arc::clone(&clock);
         LeaderElector::new(leases, config, Arc::new(move || clock.now()))
     });
+    let lease = options.leader_election_name.clone();
     if let Some(elector) = &mut elector {
+        metrics.runtime.is_leader.set([&lease], 0.0);
         readiness.standby();
         tracing::info!("waiting to become leader");
         if let Either::Right(_) = select(Box::pin(elector.acquire()), &mut shutdown).await {
             return Ok(());
         }
         readiness.caches_syncing();
+        metrics.runtime.is_leader.set([&lease], 1.0);
         tracing::info!("became leader");
     }
-    on_leading.await;
+    match options.mode {
+        Mode::Act => on_leading.await,
+        Mode::Observe => tracing::info!("observing: nothing is written"),
+    }
 
     let place_config = place_config(&options);
+    let observability = observability(&options);
     let (context, signals) = Context::new(ContextParts {
         client: client.clone(),
         provider: Arc::clone(&provider),
@@ -155,10 +167,14 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
         place_config,
         default_spread: options.scheduler_config,
         gates: options.feature_gates,
+        observability,
         batch_idle: options.batch_idle_duration,
         batch_max: options.batch_max_duration,
         process_id,
         planted,
+        mode: options.mode,
+        soft_limit: SoftLimit::of(options.memory_limit_bytes),
+        running_max: scaled(hub::RUNNING_LEAST, hub::RUNNING_MOST, options.cpu_requests_millicores),
     });
     let (mut watching, news) = watches::start(&client, provider.as_ref(), &context.wanted_kinds());
     let lost = async {
@@ -178,6 +194,10 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
     };
     hub::run(context, news, signals, end).await;
     finish(failure, elector).await
+}
+
+fn observability(options: &Options) -> Observability {
+    if options.disable_cluster_state_observability { Observability::Reduced } else { Observability::Full }
 }
 
 /// What the options say about placements.
@@ -211,7 +231,9 @@ async fn finish(failure: Option<RunError>, elector: Option<LeaderElector>) -> Re
 
 async fn serve(options: &Options, metrics: &Arc<Metrics>, readiness: &Readiness) -> Result<(), ServeError> {
     let probes = bind_all_interfaces(options.health_probe_port, probe_router(readiness.clone())).await?;
-    let metrics = bind_all_interfaces(options.metrics_port, metrics_router(Arc::clone(metrics))).await?;
+    let router = metrics_router(Arc::clone(metrics));
+    let router = if options.enable_profiling { router.merge(profile_router()) } else { router };
+    let metrics = bind_all_interfaces(options.metrics_port, router).await?;
     tracing::info!(probes = %probes.address(), metrics = %metrics.address(), "serving probes and metrics");
     for server in [probes, metrics] {
         tokio::spawn(async move {

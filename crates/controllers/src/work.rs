@@ -19,6 +19,14 @@ pub(crate) enum Signal {
     Offered(Work),
 }
 
+/// How many passes of a controller may be under way at once where others may have `width`. Claims wait for the provider
+/// most of the time.
+pub(crate) fn at_once_max(controller: &str, width: usize) -> usize {
+    if controller == LIFECYCLE { 4 * width } else { width }
+}
+
+const LIFECYCLE: &str = "nodeclaim.lifecycle";
+
 /// One thing to look at. Work on one key never runs twice at once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Work {
@@ -42,6 +50,8 @@ pub(crate) enum Work {
     Overlays,
     /// Evict a pod from a node that is going.
     Evict(PodKey, String),
+    /// Ask what machines cost.
+    Price,
 }
 
 impl Work {
@@ -51,22 +61,14 @@ impl Work {
             Self::Provision => "provisioner",
             Self::Disrupt => "disruption",
             Self::Collect => "nodeclaim.garbagecollection",
-            Self::Claim(_) => "nodeclaim.lifecycle",
+            Self::Claim(_) => LIFECYCLE,
             Self::Node(_) => "node.termination",
             Self::Pool(_) => "nodepool.readiness",
             Self::ScaleUp(_) => "static.provisioning",
             Self::ScaleDown(_) => "static.deprovisioning",
             Self::Overlays => "nodeoverlay.controller",
             Self::Evict(..) => "eviction-queue",
-        }
-    }
-
-    /// How many passes of this kind may be under way at once: enough to keep the API server busy, few enough to be fair
-    /// to its other clients. Claims wait for the provider most of the time.
-    pub(crate) fn at_once_max(&self) -> usize {
-        match self {
-            Self::Claim(_) => 512,
-            _ => 128,
+            Self::Price => "state.pricing",
         }
     }
 
@@ -79,6 +81,12 @@ impl Work {
         }
     }
 
+    /// Whether it thinks about what should be, rather than carry out what was decided. Only this runs in a process that
+    /// observes: there, others carry out.
+    pub(crate) fn is_planning(&self) -> bool {
+        matches!(self, Self::Provision | Self::Disrupt | Self::Price)
+    }
+
     /// How long to wait after the given number of failures in a row.
     pub(crate) fn back_off(&self, failures: u32) -> Duration {
         let (first, most) = match self {
@@ -87,6 +95,21 @@ impl Work {
         };
         first.saturating_mul(1_u32 << failures.saturating_sub(1).min(16)).min(most)
     }
+}
+
+tokio::task_local! {
+    /// The controller whose pass is running.
+    static CONTROLLER: &'static str;
+}
+
+/// Runs a pass under the name of its controller.
+pub(crate) fn named<F: Future>(controller: &'static str, pass: F) -> impl Future<Output = F::Output> {
+    CONTROLLER.scope(controller, pass)
+}
+
+/// The controller whose pass is running; nothing outside of passes.
+pub(crate) fn current_controller() -> &'static str {
+    CONTROLLER.try_with(|controller| *controller).unwrap_or_default()
 }
 
 /// When to look again.

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use state::{Key, Object};
 
 use crate::context::Context;
+use crate::process::OBSERVED;
 
 /// A write that did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,9 @@ pub(crate) enum WriteError {
     /// The object is gone.
     #[error("{attempt}: the object is gone")]
     NotFound { attempt: &'static str },
+    /// This process only observes.
+    #[error("{attempt}: not sent, because this process only observes")]
+    Observed { attempt: &'static str },
     /// The API server refused or did not answer.
     #[error("{attempt}: {source}")]
     Failed { attempt: &'static str, source: Box<kube::Error> },
@@ -36,6 +40,7 @@ impl WriteError {
         match &error {
             kube::Error::Api(status) if status.code == 409 && status.reason == "Conflict" => Self::Conflict { attempt },
             kube::Error::Api(status) if status.code == 404 => Self::NotFound { attempt },
+            kube::Error::Api(status) if status.reason == OBSERVED => Self::Observed { attempt },
             _ => Self::Failed { attempt, source: Box::new(error) },
         }
     }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use cloud::InstanceTypes;
 use controllers::clock::{Clock, SystemClock};
 use controllers::metrics::Build;
-use controllers::process::{Flag, LogSettings, Options, OptionsError, Outputs, Program, connect, json_layer};
+use controllers::process::{
+    Calls, Flag, LogSettings, Options, OptionsError, Outputs, Program, connect, json_layer, threads,
+};
 use controllers::run::{self, Wiring};
 use futures::FutureExt;
 use karpenter_kwok::{KwokProvider, instance_types, instance_types_file, resume_launches};
@@ -41,7 +43,10 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let ended = start_logging(&options).map_err(Box::from).and_then(|()| {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads(options.cpu_requests_millicores))
+            .enable_all()
+            .build()?;
         let ended = runtime.block_on(controller(options));
         runtime.shutdown_background();
         ended
@@ -87,7 +92,8 @@ async fn controller(options: Options) -> Result<(), Box<dyn std::error::Error>> 
         tracing::info!(setting, "this setting has no effect in this version");
     }
     let types = read_types(options.provider_setting(TYPES_FILE).unwrap_or_default())?;
-    let client = connect(options.kubeconfig.as_deref()).await?;
+    let calls = Calls::new(&options);
+    let client = calls.client(connect(options.kubeconfig.as_deref()).await?);
     let provider = Arc::new(KwokProvider::new(client.clone(), types));
     let resuming = resume_launches(client.clone(), Arc::clone(&provider), || SystemClock.now()).boxed();
     let build = Build {
@@ -100,6 +106,7 @@ async fn controller(options: Options) -> Result<(), Box<dyn std::error::Error>> 
     run::run(Wiring {
         options,
         client,
+        calls,
         provider,
         build,
         host_name: host_name.map_or_else(|| PROGRAM.name.to_owned(), |name| name.trim().to_owned()),

@@ -9,7 +9,7 @@ use api::{NodeClaim, NodeClassReference, NodePool, labels};
 use jiff::Timestamp;
 use model::{
     BoundKind, BoundPods, ClaimName, InstanceType, Labels, NodeName, PlaceId, PodClass, PodKey, PoolName, ProviderId,
-    Requirements, Text, Vocabulary,
+    Requirements, Resources, Text, Vocabulary,
 };
 
 use crate::attachments::Attachments;
@@ -77,6 +77,8 @@ pub struct Cluster {
     pub(crate) nominations: BTreeMap<PlaceId, Timestamp>,
     pub(crate) classes: Interned<PodClass>,
     pub(crate) kinds: Interned<BoundKind>,
+    pub(crate) limits: Interned<Resources>,
+    pub(crate) owners: Interned<str>,
     pub(crate) listed: BTreeSet<Kind>,
     /// Kinds that are being listed now, with what we learnt of them from our own writes meanwhile.
     pub(crate) listing: BTreeMap<Kind, BTreeSet<Key>>,
@@ -114,6 +116,8 @@ impl Cluster {
             nominations: BTreeMap::new(),
             classes: Interned::default(),
             kinds: Interned::default(),
+            limits: Interned::default(),
+            owners: Interned::default(),
             listed: BTreeSet::new(),
             listing: BTreeMap::new(),
             gone: Gone::default(),
@@ -294,6 +298,11 @@ impl Cluster {
         self.nodes.get(name)
     }
 
+    /// Nodes in the order of their names, ours and foreign.
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<NodeFacts>> {
+        self.nodes.values()
+    }
+
     /// How many nodes there are.
     pub fn node_count(&self) -> usize {
         self.nodes.len()
@@ -317,6 +326,11 @@ impl Cluster {
     /// A pod.
     pub fn pod(&self, key: &PodKey) -> Option<&Arc<PodFacts>> {
         self.pods.get(key)
+    }
+
+    /// Pods in the order of their names.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<PodFacts>> {
+        self.pods.values()
     }
 
     /// Pods bound to a node.

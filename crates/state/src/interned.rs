@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 /// Each value once, with the number of its users.
 #[derive(Debug)]
-pub(crate) struct Interned<T>(BTreeMap<Arc<T>, usize>);
+pub(crate) struct Interned<T: ?Sized>(BTreeMap<Arc<T>, usize>);
 
-impl<T> Default for Interned<T> {
+impl<T: ?Sized> Default for Interned<T> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
 }
 
-impl<T: Ord> Interned<T> {
+impl<T: Ord + ?Sized> Interned<T> {
     /// One more user of a value: the shared copy.
     pub(crate) fn share(&mut self, value: &Arc<T>) -> Arc<T> {
         let known = self.0.get_key_value(value).map(|(known, _)| Arc::clone(known));

@@ -21,8 +21,10 @@ mod pods;
 mod pools;
 mod snapshot;
 mod storage;
+mod told;
 mod usage;
 
 pub use change::{Key, Kind, Object, Wake};
 pub use cluster::{Cluster, ManagedKind, Tracked};
 pub use overlays::OverlayVerdict;
+pub use told::{ClaimPrice, NodeUsage};

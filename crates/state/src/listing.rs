@@ -40,6 +40,11 @@ impl Cluster {
         self.wanted().is_subset(&self.listed)
     }
 
+    /// The kinds that were not listed yet.
+    pub fn unlisted(&self) -> impl Iterator<Item = Kind> {
+        self.wanted().into_iter().filter(|kind| !self.listed.contains(kind))
+    }
+
     /// The kinds that have to be listed.
     pub fn wanted(&self) -> BTreeSet<Kind> {
         let groupings = GroupingKind::ALL.into_iter().filter(|_| !self.groupings.defaults.is_empty());

@@ -10,11 +10,7 @@ use crate::cluster::Cluster;
 
 impl Cluster {
     pub(crate) fn apply_pod(&mut self, mut pod: Arc<PodFacts>) -> Vec<Wake> {
-        let (class, kind) = (self.classes.share(&pod.class), self.kinds.share(&pod.kind));
-        if !Arc::ptr_eq(&class, &pod.class) || !Arc::ptr_eq(&kind, &pod.kind) {
-            let own = Arc::make_mut(&mut pod);
-            (own.class, own.kind) = (class, kind);
-        }
+        self.share_equal_parts(Arc::make_mut(&mut pod));
         let before = self.pods.insert(pod.key.clone(), Arc::clone(&pod));
         let mut wakes = before.as_ref().map(|old| self.forget_pod(old)).unwrap_or_default();
         self.storage.add_user(&pod);
@@ -44,6 +40,14 @@ impl Cluster {
         wakes
     }
 
+    /// Pods of one workload are alike: what they have in common is there once.
+    fn share_equal_parts(&mut self, pod: &mut PodFacts) {
+        pod.class = self.classes.share(&pod.class);
+        pod.kind = self.kinds.share(&pod.kind);
+        pod.story.limits = self.limits.share(&pod.story.limits);
+        pod.story.owner = pod.story.owner.take().map(|owner| self.owners.share(&owner));
+    }
+
     pub(crate) fn remove_pod(&mut self, key: &PodKey) -> Vec<Wake> {
         let Some(pod) = self.pods.remove(key) else { return Vec::new() };
         if self.daemons.remove_pod(&pod) {
@@ -64,6 +68,8 @@ impl Cluster {
         self.waiting.remove(&pod.key);
         self.classes.release(&pod.class);
         self.kinds.release(&pod.kind);
+        self.limits.release(&pod.story.limits);
+        pod.story.owner.iter().for_each(|owner| self.owners.release(owner));
         self.storage.remove_user(pod);
         let Some(node) = &pod.node else { return Vec::new() };
         if let Some(usage) = self.usage.get_mut(node) {

@@ -11,6 +11,8 @@ pub(crate) struct Usage {
     pub(crate) pods: BTreeSet<PodKey>,
     pub(crate) used: Resources,
     pub(crate) used_by_daemons: Resources,
+    pub(crate) limits: Resources,
+    pub(crate) daemon_limits: Resources,
 }
 
 impl Usage {
@@ -29,8 +31,10 @@ impl Usage {
             return;
         }
         count(&mut self.used, pod.requests(), times);
+        count(&mut self.limits, &pod.story.limits, times);
         if pod.owner == Owner::DaemonSet {
             count(&mut self.used_by_daemons, pod.requests(), times);
+            count(&mut self.daemon_limits, &pod.story.limits, times);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cloud::CloudProvider;
 use controllers::metrics::{Build, Metrics, Naming};
 use controllers::planted::Planted;
-use controllers::process::{Options, Program, Readiness};
+use controllers::process::{Calls, Options, Program, Readiness};
 use controllers::run::{Operation, operate};
 use controllers::solver::Solver;
 use futures::FutureExt;
@@ -100,10 +100,12 @@ impl World {
             process: name.to_owned(),
             meddler: settings.meddler.clone(),
         };
-        let client = self.wire.client(caller.clone());
+        let calls = Calls::new(&options);
+        let client = calls.client(self.wire.client(caller.clone()));
         let Wired { provider, on_leading } = self.provider(client.clone(), caller);
         let provider = settings.around.as_ref().map_or(Arc::clone(&provider), |around| around(provider));
         let metrics = Arc::new(Metrics::new(&build(), Naming::of(provider.as_ref())));
+        metrics.collect_from(calls);
         let launches = Chance::of(self.settings.seed, &format!("{name} at {}", self.clock.elapsed().as_nanos()));
         let operation = Operation {
             options,

@@ -18,6 +18,7 @@ mod pod_fault;
 mod pod_requests;
 mod pod_rules;
 mod selector;
+mod story;
 mod volume;
 mod workload;
 
@@ -33,5 +34,6 @@ pub use pod_cost::{DeletionCostWriter, StatedCost};
 pub use pod_fault::{PodFault, VolumeFault};
 pub(crate) use pod_rules::inclusion;
 pub use selector::{lower_taints, resources};
+pub use story::{ConditionFacts, NodeStory, PodPhase, PodStory};
 pub use volume::{AttachmentFacts, CsiNodeFacts, StorageClassFacts, UnsupportedVolumes, VolumeClaimFacts, VolumeFacts};
 pub use workload::{GroupingFacts, GroupingKind, NamespaceFacts};

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use model::{Effect, NodeName, ProviderId, Resources, Taint};
 
 use super::selector::{lower_taints, resources};
+use super::story::NodeStory;
 use crate::labels;
 
 /// What we keep of a node.
@@ -43,6 +44,8 @@ pub struct NodeFacts {
     pub capacity: Resources,
     /// What pods may use.
     pub allocatable: Resources,
+    /// What is only told of it.
+    pub story: NodeStory,
 }
 
 impl NodeFacts {
@@ -75,6 +78,7 @@ impl NodeFacts {
             is_ready: conditions.iter().any(|found| found.type_ == "Ready" && found.status == "True"),
             capacity: amounts(|status| status.capacity.as_ref()),
             allocatable: amounts(|status| status.allocatable.as_ref()),
+            story: NodeStory::lower(status),
         })
     }
 

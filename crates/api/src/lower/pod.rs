@@ -15,6 +15,7 @@ use super::pod_fault::PodFault;
 use super::pod_requests::MissingRequests;
 use super::pod_rules::volume_claims;
 use super::selector::labels;
+use super::story::PodStory;
 
 /// Who made a pod, as far as that matters to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +128,8 @@ pub struct PodFacts {
     pub controller: Option<Controller>,
     /// What it says about the cost of moving it.
     pub stated_cost: StatedCost,
+    /// What is only told of it.
+    pub story: PodStory,
 }
 
 impl PodFacts {
@@ -178,6 +181,7 @@ impl PodFacts {
                 annotation(crate::labels::DISRUPTION_COST).map(String::as_str),
                 annotation(crate::labels::POD_DELETION_COST).map(String::as_str),
             ),
+            story: PodStory::lower(pod, spec),
         })
     }
 

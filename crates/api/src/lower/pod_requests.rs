@@ -24,6 +24,23 @@ pub(super) fn effective(spec: &core::PodSpec, status: Option<&core::PodStatus>, 
         allocated.get(container.name.as_str()).iter().for_each(|amounts| requests.raise_to(amounts));
         requests
     };
+    largest_moment(spec, of_container, &container_requests(spec.resources.as_ref(), MissingRequests::AreLimits))
+}
+
+/// Effective limits, reckoned like requests.
+pub(super) fn limits(spec: &core::PodSpec) -> Resources {
+    let of = |written: Option<&core::ResourceRequirements>| {
+        written.and_then(|written| written.limits.as_ref()).map(resources).unwrap_or_default()
+    };
+    largest_moment(spec, |container| of(container.resources.as_ref()), &of(spec.resources.as_ref()))
+}
+
+/// The most that a pod holds at once.
+fn largest_moment(
+    spec: &core::PodSpec,
+    of_container: impl Fn(&core::Container) -> Resources,
+    pod_level: &Resources,
+) -> Resources {
     let mut sidecars = Resources::none();
     let mut init_peak = Resources::none();
     for container in spec.init_containers.iter().flatten() {
@@ -38,7 +55,6 @@ pub(super) fn effective(spec: &core::PodSpec, status: Option<&core::PodStatus>, 
     let mut total = sidecars;
     spec.containers.iter().for_each(|container| total.add(&of_container(container)));
     total.raise_to(&init_peak);
-    let pod_level = container_requests(spec.resources.as_ref(), MissingRequests::AreLimits);
     pod_level.iter().for_each(|(name, amount)| total.set(name.clone(), amount));
     total.add(&spec.overhead.as_ref().map(resources).unwrap_or_default());
     total.with(ResourceName::pods(), 1)

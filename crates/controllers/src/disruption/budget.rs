@@ -16,8 +16,13 @@ pub(super) struct Census {
 /// The number of empty nodes that the tightest budget allows now. A budget that cannot be read allows none: whoever
 /// wrote it wanted a brake.
 pub(super) fn allowed(pool: &NodePool, census: &Census, now: Timestamp) -> usize {
+    allowed_for(DisruptionReason::Empty, pool, census, now)
+}
+
+/// The same for nodes that go for this reason.
+pub(super) fn allowed_for(reason: DisruptionReason, pool: &NodePool, census: &Census, now: Timestamp) -> usize {
     let budgets = &pool.spec.disruption.budgets;
-    let limits = budgets.iter().map(|budget| limit(budget, census.nodes, now));
+    let limits = budgets.iter().map(|budget| limit(budget, reason, census.nodes, now));
     let unreadable = limits.clone().any(|limit| limit == Limit::Unreadable);
     if unreadable {
         return 0;
@@ -36,11 +41,11 @@ enum Limit {
     Unreadable,
 }
 
-fn limit(budget: &Budget, nodes: usize, now: Timestamp) -> Limit {
+fn limit(budget: &Budget, reason: DisruptionReason, nodes: usize, now: Timestamp) -> Limit {
     let (Some(is_active), Some(count)) = (is_active(budget, now), count(&budget.nodes, nodes)) else {
         return Limit::Unreadable;
     };
-    let applies = budget.reasons.as_ref().is_none_or(|reasons| reasons.contains(&DisruptionReason::Empty));
+    let applies = budget.reasons.as_ref().is_none_or(|reasons| reasons.contains(&reason));
     if applies && is_active { Limit::Nodes(count) } else { Limit::None }
 }
 

@@ -160,9 +160,17 @@ async fn check_timeouts(context: &Context, draft: &ClaimDraft) -> Result<Option<
 pub(crate) async fn give_up(context: &Context, claim: &NodeClaim, reason: &str) -> Result<(), write::WriteError> {
     write::delete_claim(context, claim).await?;
     context.metrics.claim_disrupted(reason, labels_of(claim), termination_mode(claim));
+    context.metrics.pods_disrupted(reason, labels_of(claim), termination_mode(claim), pods_to_move(context, claim));
     let name = claim.metadata.name.as_deref().unwrap_or_default();
     tracing::info!(NodeClaim.name = name, reason, "deleting nodeclaim");
     Ok(())
+}
+
+/// Pods that need another node when this claim's node goes.
+fn pods_to_move(context: &Context, claim: &NodeClaim) -> usize {
+    let cluster = context.cluster();
+    let node = cluster.node_of(claim);
+    node.map_or(0, |node| cluster.pods_on(&node.name).filter(|pod| pod.is_reschedulable()).count())
 }
 
 /// What is left of a span that began at `since`; nothing when it is over.

@@ -8,11 +8,11 @@ families! {
     ClusterMetrics {
         nodes: Gauge [] "karpenter_cluster_state_node_count", "Nodes in memory";
         synced: Gauge [] "karpenter_cluster_state_synced", "Whether everything was listed once";
-        unsynced_seconds: Gauge [] "karpenter_cluster_state_unsynced_time_seconds",
-            "For how long the state has been incomplete";
     }
     computed {
-        UTILIZATION: ["resource_type"] "karpenter_cluster_utilization_percent",
+        UNSYNCED: Gauge [] "karpenter_cluster_state_unsynced_time_seconds",
+            "For how long the state has been incomplete; nothing once it is complete";
+        UTILIZATION: Gauge ["resource_type"] "karpenter_cluster_utilization_percent",
             "How much of what pods may use of all nodes they request";
     }
     later {}

@@ -289,28 +289,26 @@ pub struct Page {
 }
 
 impl Page {
-    /// Begins a metric that is told in full: the samples follow, each with its labels in the row's order.
-    ///
-    /// A metric without samples is left out.
+    /// Tells a metric in full. One without samples is left out.
     pub(crate) fn metric<'a, L>(&mut self, row: &Row, samples: impl IntoIterator<Item = (L, f64)>)
     where
         L: IntoIterator<Item = (&'a str, &'a str)>,
     {
-        let mut samples = samples.into_iter().peekable();
-        if samples.peek().is_some() {
-            self.header(row.name, row.kind, row.help);
-        }
-        for (labels, value) in samples {
-            self.sample(row.name, "", labels, value);
-        }
+        let mut told = self.begin(row);
+        samples.into_iter().for_each(|(labels, value)| told.sample(labels, value));
     }
 
-    pub(crate) fn header(&mut self, name: &str, kind: Kind, help: &str) {
+    /// Begins a metric; its samples follow.
+    pub(crate) fn begin<'a>(&'a mut self, row: &'a Row) -> Samples<'a> {
+        Samples { page: self, row, is_first: true }
+    }
+
+    fn header(&mut self, name: &str, kind: Kind, help: &str) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    pub(crate) fn sample<'a>(
+    fn sample<'a>(
         &mut self,
         name: &str,
         suffix: &str,
@@ -349,6 +347,24 @@ impl Page {
 
     pub(crate) fn into_text(self) -> String {
         self.text
+    }
+}
+
+/// The samples of one metric; the first brings the metric's description with it.
+pub(crate) struct Samples<'a> {
+    page: &'a mut Page,
+    row: &'a Row,
+    is_first: bool,
+}
+
+impl Samples<'_> {
+    /// One more sample.
+    pub(crate) fn sample<'a>(&mut self, labels: impl IntoIterator<Item = (&'a str, &'a str)>, value: f64) {
+        let Row { name, kind, help, .. } = *self.row;
+        if std::mem::take(&mut self.is_first) {
+            self.page.header(name, kind, help);
+        }
+        self.page.sample(name, "", labels, value);
     }
 }
 

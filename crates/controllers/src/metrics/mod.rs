@@ -4,23 +4,25 @@
 //! counted as things happen. Those that describe every pod or node are not kept anywhere: they are read off the state
 //! when somebody scrapes.
 
+mod calls;
 mod claims;
-mod cluster;
-mod conditions;
+pub(crate) mod cluster;
+pub(crate) mod conditions;
 pub(crate) mod families;
-mod nodes;
+pub(crate) mod nodes;
 mod own;
-mod pods;
-mod pools;
+pub(crate) mod pods;
+pub(crate) mod pools;
 mod provider;
-mod runtime;
-mod scheduler;
+pub(crate) mod runtime;
+pub(crate) mod scheduler;
 pub(crate) mod table;
 mod voluntary;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use calls::{CallFamilies, CallMetrics};
 pub use claims::ClaimMetrics;
 pub use cluster::ClusterMetrics;
 pub use conditions::ConditionMetrics;
@@ -38,6 +40,7 @@ pub use voluntary::VoluntaryMetrics;
 pub(crate) use claims::ClaimLabels;
 use families::{Exported, Registry};
 pub(crate) use own::HeldBack;
+pub(crate) use runtime::PassResult;
 
 /// What a program is, for `karpenter_build_info`. The labels keep the names that dashboards know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -49,19 +49,19 @@ families! {
             "Time from the creation of a Node until it was gone";
     }
     computed {
-        ALLOCATABLE: [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
+        ALLOCATABLE: Gauge [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
             "karpenter_nodes_allocatable", "What pods may use of a node";
-        TOTAL_POD_REQUESTS: [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
+        TOTAL_POD_REQUESTS: Gauge [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
             "karpenter_nodes_total_pod_requests", "What the pods of a node request, DaemonSet pods included";
-        TOTAL_POD_LIMITS: [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
+        TOTAL_POD_LIMITS: Gauge [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
             "karpenter_nodes_total_pod_limits", "What the pods of a node are limited to, DaemonSet pods included";
-        TOTAL_DAEMON_REQUESTS: [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
+        TOTAL_DAEMON_REQUESTS: Gauge [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
             "karpenter_nodes_total_daemon_requests", "What the DaemonSet pods of a node request";
-        TOTAL_DAEMON_LIMITS: [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
+        TOTAL_DAEMON_LIMITS: Gauge [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
             "karpenter_nodes_total_daemon_limits", "What the DaemonSet pods of a node are limited to";
-        SYSTEM_OVERHEAD: [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
+        SYSTEM_OVERHEAD: Gauge [WELL_KNOWN, "node_name", "phase", "managed", "resource_type"]
             "karpenter_nodes_system_overhead", "What a node has beyond what pods may use";
-        CURRENT_LIFETIME: [WELL_KNOWN, "node_name", "phase", "managed"]
+        CURRENT_LIFETIME: Gauge [WELL_KNOWN, "node_name", "phase", "managed"]
             "karpenter_nodes_current_lifetime_seconds", "Age of a node";
     }
     later {

@@ -12,6 +12,9 @@ families! {
         evictions_held_back: Counter ["reason"]
             "karpenter_pods_evictions_held_back_total",
             "Evictions that disruption budgets refused, by whether that can ever change";
+        decisions: Counter ["decision", "nodepool"]
+            "karpenter_observe_decisions_total",
+            "What would have been done if the process did not only observe: claims created or deleted";
     }
     computed {}
     later {}

@@ -17,10 +17,6 @@ families! {
     SchedulerMetrics {
         solve_seconds: Histogram ["controller"]
             "karpenter_scheduler_scheduling_duration_seconds" in SECONDS, "Duration of one solve";
-        queue_depth: Gauge ["controller", "scheduling_id"]
-            "karpenter_scheduler_queue_depth", "Pods that a solve still has to place";
-        unfinished_work_seconds: Gauge ["controller", "scheduling_id"]
-            "karpenter_scheduler_unfinished_work_seconds", "For how long a solve has been running";
         ignored_pods: Gauge []
             "karpenter_scheduler_ignored_pods_count", "Waiting pods that cannot be planned";
         unschedulable_pods: Gauge ["controller"]
@@ -41,7 +37,12 @@ families! {
         search_steps: Histogram []
             "karpenter_scheduler_search_steps" in STEPS, "Counted steps of the search for one plan";
     }
-    computed {}
+    computed {
+        QUEUE_DEPTH: Gauge ["controller", "scheduling_id"]
+            "karpenter_scheduler_queue_depth", "Pods that the solve under way has to place";
+        UNFINISHED_WORK: Gauge ["controller", "scheduling_id"]
+            "karpenter_scheduler_unfinished_work_seconds", "For how long the solve under way has been running";
+    }
     later {}
 }
 

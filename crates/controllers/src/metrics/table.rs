@@ -79,7 +79,7 @@ impl Row {
 }
 
 /// The labels that depend on the provider.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Naming {
     /// The label for [`NODE_CLASS`].
     pub node_class: String,
@@ -115,6 +115,7 @@ pub fn table() -> impl Iterator<Item = &'static Row> {
         super::provider::ROWS,
         super::conditions::ROWS,
         super::runtime::ROWS,
+        super::calls::ROWS,
         super::own::ROWS,
         crate::process::PROCESS_ROWS,
     ];
@@ -144,7 +145,8 @@ macro_rules! families {
             $($field:ident: $kind:ident [$($label:expr),*] $name:literal $(in $buckets:expr)?, $help:literal;)*
         }
         computed {
-            $($constant:ident: [$($computed_label:expr),*] $computed_name:literal, $computed_help:literal;)*
+            $($constant:ident: $computed_kind:ident [$($computed_label:expr),*]
+                $computed_name:literal, $computed_help:literal;)*
         }
         later {
             $($part:literal: $later_kind:ident [$($later_label:expr),*] $later_name:literal
@@ -178,7 +180,7 @@ macro_rules! families {
 
         $(pub(crate) const $constant: $crate::metrics::table::Row = $crate::metrics::table::Row {
             name: $computed_name,
-            kind: $crate::metrics::table::Kind::Gauge,
+            kind: $crate::metrics::table::kind!($computed_kind),
             labels: &[$($computed_label),*],
             help: $computed_help,
             source: $crate::metrics::table::Source::Computed,

@@ -71,6 +71,8 @@ common_flags! {
         "Requests per second to the API server, smoothed";
     KUBE_CLIENT_BURST: "kube-client-burst", "KUBE_CLIENT_BURST", "300", CLIENT,
         "Requests that may be sent at once";
+    OBSERVE: "observe", "OBSERVE", "false", LEADERSHIP,
+        "Read, plan, log and export metrics, but write nothing: no Lease, no event, no object";
     DISABLE_LEADER_ELECTION: "disable-leader-election", "DISABLE_LEADER_ELECTION", "false", LEADERSHIP,
         "Act without holding the Lease; only safe with a single replica";
     LEADER_ELECTION_NAME: "leader-election-name", "LEADER_ELECTION_NAME", "karpenter-leader-election", LEADERSHIP,
@@ -110,6 +112,9 @@ common_flags! {
     LEGACY_NODE_REPAIR: "legacy-node-repair", "LEGACY_NODE_REPAIR", "false", FEATURES,
         "Repair nodes by the older, forceful controller";
 }
+
+/// Flags that stand alone too, and mean `true` then.
+const BARE: &[&str] = &[OBSERVE.name];
 
 /// Reads the arguments (without the program's own name) into texts by flag name; the last of a repeated flag counts.
 ///
@@ -157,13 +162,16 @@ fn command(program: &Program) -> Command {
 /// (`--memory-limit -1`). The argument after a known flag is therefore always its value.
 fn with_values_attached(program: &Program, arguments: Vec<String>) -> Result<Vec<OsString>, OptionsError> {
     let mut attached = Vec::with_capacity(arguments.len());
-    let mut remaining = arguments.into_iter();
+    let mut remaining = arguments.into_iter().peekable();
     while let Some(argument) = remaining.next() {
         let Some(name) = long_name(&argument) else {
             attached.push(argument.into());
             continue;
         };
-        if all_flags(program).any(|flag| flag.name == name) {
+        let has_value = remaining.peek().is_some_and(|next| matches!(next.as_str(), "true" | "false"));
+        if BARE.contains(&name) && !has_value {
+            attached.push(format!("--{name}=true").into());
+        } else if all_flags(program).any(|flag| flag.name == name) {
             let value = remaining.next().ok_or_else(|| OptionsError::MissingValue { flag: name.to_owned() })?;
             attached.push(format!("--{name}={value}").into());
         } else {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use api::scheduler_config::{DefaultSpread, SchedulerConfigError};
 pub use planner::{MinValuesPolicy, PreferencePolicy};
 
+use super::contradictions::{self, Contradiction};
 use super::durations::parse_duration;
 use super::flags::{self, Flag, Program};
 
@@ -33,6 +34,8 @@ pub struct Options {
     pub kube_client_qps: i32,
     /// Requests to the API server that may be sent at once.
     pub kube_client_burst: i32,
+    /// Whether the process acts or only observes.
+    pub mode: Mode,
     /// Whether the process acts without holding the Lease.
     pub disable_leader_election: bool,
     /// The name of the Lease.
@@ -93,7 +96,11 @@ impl Options {
         I: IntoIterator<Item = String>,
     {
         let flags = flags::texts_by_flag(program, arguments.into_iter().collect())?;
-        Settings { flags, environment }.read(program)
+        let options = Settings { flags, environment }.read(program)?;
+        match contradictions::find(&options) {
+            found if found.is_empty() => Ok(options),
+            found => Err(OptionsError::Contradictory { found }),
+        }
     }
 
     /// The settings that were changed although nothing reads them yet. Whoever set one should hear about it.
@@ -104,9 +111,6 @@ impl Options {
         let settings = [
             ("feature-gates", gates == default.feature_gates),
             ("ignore-dra-requests", self.ignore_dra_requests == default.ignore_dra_requests),
-            ("kube-client-qps", self.kube_client_qps == default.kube_client_qps),
-            ("kube-client-burst", self.kube_client_burst == default.kube_client_burst),
-            ("enable-profiling", self.enable_profiling == default.enable_profiling),
             ("disable-controller-warmup", self.disable_controller_warmup == default.disable_controller_warmup),
             ("legacy-node-repair", self.legacy_node_repair == default.legacy_node_repair),
         ];
@@ -117,6 +121,15 @@ impl Options {
     pub fn provider_setting(&self, name: &str) -> Option<&str> {
         self.provider_settings.get(name).map(String::as_str)
     }
+}
+
+/// What the process may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Everything.
+    Act,
+    /// Read and plan, and write nothing.
+    Observe,
 }
 
 /// The least level that is logged.
@@ -227,6 +240,12 @@ pub enum OptionsError {
         /// What would have been right.
         wanted: &'static str,
     },
+    /// Settings make no sense together.
+    #[error("{}", found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Contradictory {
+        /// All that was found.
+        found: Vec<Contradiction>,
+    },
     /// The scheduler's configuration cannot be used.
     #[error("`{setting}`: {error}")]
     SchedulerConfig {
@@ -244,6 +263,7 @@ impl OptionsError {
             Self::Information { .. }
             | Self::MissingValue { .. }
             | Self::InvalidValue { .. }
+            | Self::Contradictory { .. }
             | Self::SchedulerConfig { .. } => None,
             Self::UnknownArgument { similar: Some(similar), .. } => Some(format!("did you mean `{similar}`?")),
             Self::UnknownArgument { similar: None, .. } | Self::Unreadable { .. } => {
@@ -260,6 +280,7 @@ impl OptionsError {
             | Self::MissingValue { .. }
             | Self::Unreadable { .. }
             | Self::InvalidValue { .. }
+            | Self::Contradictory { .. }
             | Self::SchedulerConfig { .. } => 2,
         }
     }
@@ -284,6 +305,7 @@ impl Settings<'_> {
             karpenter_service: self.text(&flags::KARPENTER_SERVICE).value,
             kube_client_qps: self.lenient(&flags::KUBE_CLIENT_QPS, number, NUMBER)?,
             kube_client_burst: self.lenient(&flags::KUBE_CLIENT_BURST, number, NUMBER)?,
+            mode: if self.switch(&flags::OBSERVE)? { Mode::Observe } else { Mode::Act },
             disable_leader_election: self.switch(&flags::DISABLE_LEADER_ELECTION)?,
             leader_election_name: self.checked(&flags::LEADER_ELECTION_NAME, not_empty, NAME)?,
             leader_election_namespace: if lease_namespace.is_empty() {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::super::flags::COMMON_FLAGS;
 use super::{
-    DefaultSpread, FeatureGates, Flag, LogLevel, MinValuesPolicy, Options, OptionsError, PreferencePolicy, Program,
+    DefaultSpread, FeatureGates, Flag, LogLevel, MinValuesPolicy, Mode, Options, OptionsError, PreferencePolicy,
+    Program,
 };
 
 const PROGRAM: Program = Program {
@@ -38,13 +39,14 @@ fn invalid(arguments: &str, environment: &[&str]) -> String {
 }
 
 /// Flag, variable, default, another value, and the field that the other value gives.
-const SETTINGS: [(&str, &str, &str, &str, &str); 24] = [
+const SETTINGS: [(&str, &str, &str, &str, &str); 25] = [
     ("metrics-port", "METRICS_PORT", "8080", "9000", "metrics_port: 9000,"),
     ("health-probe-port", "HEALTH_PROBE_PORT", "8081", "0", "health_probe_port: 0,"),
     ("enable-profiling", "ENABLE_PROFILING", "false", "true", "enable_profiling: true,"),
     ("karpenter-service", "KARPENTER_SERVICE", "", "front", "karpenter_service: \"front\","),
     ("kube-client-qps", "KUBE_CLIENT_QPS", "200", "50", "kube_client_qps: 50,"),
     ("kube-client-burst", "KUBE_CLIENT_BURST", "300", "60", "kube_client_burst: 60,"),
+    ("observe", "OBSERVE", "false", "true", "mode: Observe,"),
     ("disable-leader-election", "DISABLE_LEADER_ELECTION", "false", "true", "disable_leader_election: true,"),
     (
         "leader-election-name",
@@ -121,6 +123,7 @@ fn defaults_are_those_of_the_reference() {
             karpenter_service: String::new(),
             kube_client_qps: 200,
             kube_client_burst: 300,
+            mode: Mode::Act,
             disable_leader_election: false,
             leader_election_name: "karpenter-leader-election".into(),
             leader_election_namespace: "kube-system".into(),
@@ -366,7 +369,50 @@ fn settings_without_effect_are_named_when_they_were_changed() {
         Vec::<&str>::new()
     );
     assert_eq!(
-        changed("--feature-gates=NodeRepair=true --enable-profiling=true", &[]),
-        ["feature-gates", "enable-profiling"]
+        changed("--feature-gates=NodeRepair=true --enable-profiling=true --kube-client-qps=5", &[]),
+        ["feature-gates"]
     );
+}
+
+/// A flag that stands alone is meant; whatever follows is the next argument.
+#[test]
+fn observe_may_stand_alone() {
+    let table = [
+        ("--observe", Mode::Observe),
+        ("--observe --metrics-port 9", Mode::Observe),
+        ("--observe true", Mode::Observe),
+        ("--observe=true", Mode::Observe),
+        ("--observe false", Mode::Act),
+        ("", Mode::Act),
+    ];
+    for (arguments, mode) in table {
+        assert_eq!(read(arguments, &[]).unwrap().mode, mode, "{arguments}");
+    }
+}
+
+/// Contradictions end the start with one error that names them all, wherever the settings come from.
+#[test]
+fn contradictions_are_told_at_once() {
+    let table = [
+        ("--metrics-port 9 --health-probe-port 9", "`--metrics-port` and `--health-probe-port` are both 9"),
+        ("--kube-client-burst 0", "`--kube-client-burst` must be at least 1 while `--kube-client-qps` limits requests"),
+        ("--batch-idle-duration 11s", "`--batch-idle-duration` is longer than `--batch-max-duration`"),
+        (
+            "--feature-gates TerminateFirstRepair=true,NodeRepair=true --legacy-node-repair true",
+            "the feature gate `TerminateFirstRepair` does not go with `--legacy-node-repair`",
+        ),
+        (
+            "--observe --disable-controller-warmup false",
+            "`--observe` writes nothing, so it cannot warm up for a Lease: leave `--disable-controller-warmup` on",
+        ),
+    ];
+    for (arguments, message) in table {
+        let error = read(arguments, &[]).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.exit_code()), (message, 2), "{arguments}");
+    }
+    let both = read("--kube-client-burst 0", &["BATCH_IDLE_DURATION=1m"]).unwrap_err();
+    assert_eq!(both.to_string().split("; ").count(), 2, "{both}");
+    for fine in ["--metrics-port 0 --health-probe-port 0", "--kube-client-qps 0 --kube-client-burst 0"] {
+        read(fine, &[]).unwrap();
+    }
 }

@@ -28,6 +28,8 @@ use crate::write::{self, WriteError};
 
 /// Pods that need a place are looked at again after this long, should nothing change before.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// Prices are asked for this often, should no pod need a place before.
+const PRICES_LAST: Duration = Duration::from_secs(3600);
 const SHORTEST_NOMINATION: Duration = Duration::from_secs(10);
 
 /// A claim of the plan that now exists.
@@ -54,11 +56,14 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
         return Ok(Next::OnChange);
     }
     let solve_started = Instant::now();
+    context.census.solving(now, snapshot.revision.to_string(), snapshot.pending.len());
     let solved = context.solver.solve(Arc::clone(&snapshot), context.place_config).await;
+    context.census.solved();
     let plan = solved.ok_or(WorkError::Unsolved)?;
     context.metrics.solved(solve_started.elapsed().as_secs_f64(), &plan);
     report::plan(&plan, snapshot.pools.is_empty(), closed, solve_started);
     let real = RealPods::of(&snapshot);
+    report::decisions(context, &plan, &real);
     nominate(context, real.expected_on(&plan).cloned());
     expect_pods(context, &plan, &real);
     let creations = plan.claims.iter().enumerate().map(|(index, planned)| {
@@ -118,6 +123,12 @@ fn split(results: Vec<Result<Option<CreatedClaim>, WriteError>>) -> (Vec<Created
     (created, failed)
 }
 
+/// Asks what machines cost, every hour: prices change, and a process that has nothing to plan tells costs as well.
+pub(crate) async fn refresh_prices(context: &Context) -> Outcome {
+    refresh_types(context).await;
+    Ok(Next::After(PRICES_LAST))
+}
+
 /// Asks the provider what each pool can buy now; answers whether every question was answered.
 pub(crate) async fn refresh_types(context: &Context) -> bool {
     let pools: Vec<Arc<NodePool>> = context.cluster().pools().map(|(_, pool)| Arc::clone(pool)).collect();
@@ -125,7 +136,10 @@ pub(crate) async fn refresh_types(context: &Context) -> bool {
     for pool in pools {
         let Some(name) = pool.metadata.name.as_deref().map(PoolName::new) else { continue };
         let answer = context.provider.instance_types(&pool).await;
-        is_complete &= answer.is_ok();
+        if answer.is_err() {
+            is_complete = false;
+            context.metrics.pools.cost_tracker_errors.inc([name.as_str()]);
+        }
         hear_types(&mut context.cluster(), name, answer);
     }
     is_complete
@@ -166,7 +180,13 @@ async fn create(
     let launch_id = context.draw_launch_id();
     let defaults = claims::Defaults { launch_id, grace: context.provider.default_termination_grace_period() };
     let draft = claims::draft(planned, &pool, sold, &context.provider.vocabulary(), defaults);
-    let claim = write::create_claim(context, &draft).await?;
+    let claim = match write::create_claim(context, &draft).await {
+        Err(WriteError::Observed { .. }) => {
+            report::would_create(context, planned);
+            return Ok(None);
+        }
+        created => created?,
+    };
     let name = ClaimName::new(claim.metadata.name.as_deref().unwrap_or_default());
     context.notes().fresh.insert(name.clone(), ());
     if !expected.is_empty() {

@@ -51,6 +51,15 @@ pub(super) fn plan(plan: &Plan, no_pools: bool, closed: Instant, solve_started: 
     }
 }
 
+/// Which pods the plan has a place for, and which not.
+pub(super) fn decisions(context: &Context, plan: &Plan, real: &RealPods<'_>) {
+    let on_claims = plan.claims.iter().map(|claim| &claim.pods);
+    let on_places = plan.nominations.iter().map(|nomination| &nomination.pods);
+    let placed = on_claims.chain(on_places).flat_map(|pods| real.among(pods));
+    let unplaced = plan.unplaced.iter().filter(|unplaced| !is_deferred(unplaced));
+    context.census.decided(context, placed, unplaced.flat_map(|unplaced| real.among(&unplaced.pods)));
+}
+
 /// A claim that now exists.
 pub(super) fn created(name: &ClaimName, planned: &PlannedClaim) {
     let shown: Vec<&str> = planned.types.iter().take(SHOWN_TYPES).map(|kind| kind.as_str()).collect();
@@ -60,6 +69,19 @@ pub(super) fn created(name: &ClaimName, planned: &PlannedClaim) {
         NodePool.name = %planned.pool, NodeClaim.name = %name, requests = %planned.requests, "instance-types" = types,
         pods = planned.pods.len(), price = %planned.price, "created nodeclaim"
     );
+}
+
+/// A claim that a process that only observes would have made. The same pods are told of once.
+pub(super) fn would_create(context: &Context, planned: &PlannedClaim) {
+    let is_new = context.notes().observed_pods(&planned.pods);
+    if is_new {
+        context.metrics.own.decisions.inc(["create", planned.pool.as_str()]);
+        let types: Vec<&str> = planned.types.iter().take(SHOWN_TYPES).map(|kind| kind.as_str()).collect();
+        tracing::info!(
+            NodePool.name = %planned.pool, requests = %planned.requests, "instance-types" = types.join(", "),
+            pods = planned.pods.len(), price = %planned.price, "would have created nodeclaim"
+        );
+    }
 }
 
 /// Events for pods and pools, and the gauges of pods without a place.

@@ -19,6 +19,9 @@ use crate::write::{self, Evicted};
 /// By then our watch shows that a pod is going; until then nobody asks again.
 const HEARD_OF: Duration = Duration::from_secs(1);
 
+/// The reason of an end that nobody gave a reason for.
+const FORCED: &str = "Forceful Termination";
+
 /// Evicts one pod of a node that is going. A budget that holds it back is respected; only the node's deadline is not.
 pub(crate) async fn evict(context: &Context, key: &PodKey, uid: &str) -> Outcome {
     let Some(Evictable { pod, node, claim }) = evictable(context, key, uid) else { return Ok(Next::OnChange) };
@@ -26,6 +29,7 @@ pub(crate) async fn evict(context: &Context, key: &PodKey, uid: &str) -> Outcome
     let deadline = deadline(claim.as_deref())?;
     if let Some((deadline, grace)) = deadline.zip(drain::forced_grace(&pod, deadline, now)) {
         write::delete_pod(context, key, uid, grace).await?;
+        context.metrics.pods.drained.inc([FORCED]);
         tell(context, about::pod(&pod), Tone::Normal, "Disrupted", forced(&pod, deadline, grace.as_secs()));
         return Ok(Next::OnChange);
     }
@@ -35,7 +39,8 @@ pub(crate) async fn evict(context: &Context, key: &PodKey, uid: &str) -> Outcome
     match write::evict(context, &pod).await? {
         Evicted::Gone => Ok(Next::OnChange),
         Evicted::Accepted => {
-            let reason = claim.map_or("Forceful Termination".to_owned(), |claim| eviction_reason(&claim));
+            let reason = claim.map_or(FORCED.to_owned(), |claim| eviction_reason(&claim));
+            context.metrics.pods.drained.inc([&reason]);
             tell(context, about::pod(&pod), Tone::Normal, "Evicted", format!("Evicted pod: {reason}"));
             Ok(Next::After(HEARD_OF))
         }
@@ -144,7 +149,7 @@ fn forced(pod: &PodFacts, deadline: Timestamp, granted_seconds: u64) -> String {
 fn eviction_reason(claim: &NodeClaim) -> String {
     let conditions = claim.status.as_ref().and_then(|status| status.conditions.as_ref());
     let disruption = conditions.into_iter().flatten().find(|found| found.type_ == conditions::DISRUPTION_REASON);
-    disruption.map_or("Forceful Termination".to_owned(), |found| found.reason.clone())
+    disruption.map_or(FORCED.to_owned(), |found| found.reason.clone())
 }
 
 #[cfg(test)]

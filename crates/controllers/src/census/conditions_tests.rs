@@ -1,0 +1,83 @@
+use model::ClaimName;
+
+use super::*;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// A claim with conditions written as `Type Status Reason second`.
+fn claim(uid: &str, finalizers: &[&str], conditions: &[&str]) -> Subject {
+    let read = |line: &&str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        ConditionFacts {
+            kind: words[0].to_owned(),
+            status: words[1].to_owned(),
+            reason: words[2].to_owned(),
+            message: words[4..].join(" "),
+            since: at(words[3].parse().unwrap()),
+        }
+    };
+    Subject {
+        key: Key::Claim(ClaimName::new("c")),
+        kind: SubjectKind::Claim,
+        about: ObjectReference { name: Some("c".into()), uid: Some(uid.into()), ..ObjectReference::default() },
+        own_labels: vec!["class".into(), "pool".into()],
+        finalizers: finalizers.iter().map(ToString::to_string).collect(),
+        created: at(0),
+        deletion: None,
+        conditions: conditions.iter().map(read).collect(),
+    }
+}
+
+fn told(changes: &Changes) -> Vec<String> {
+    let transitions = changes.transitions.iter().map(|transition| {
+        let counted = match &transition.from {
+            Some((status, seconds)) => format!("{status} for {seconds}s"),
+            None => "new".to_owned(),
+        };
+        format!("{counted}: {}", message(transition).unwrap_or_default())
+    });
+    transitions.chain(changes.finalized.iter().map(|finalizer| format!("Finalized {finalizer}"))).collect()
+}
+
+/// OBS-10: what changed, from what to what, why and after how long; finalizers that went.
+#[test]
+fn transitions_are_told() {
+    let mut conditions = Conditions::default();
+    let first = claim("u", &["f/a", "f/b"], &["Launched Unknown Awaiting 0", "Ready True Ready 0"]);
+    assert_eq!(told(&conditions.note(first)), ["new: "], "what is true from the start is counted, but no event");
+    let second = claim("u", &["f/b"], &["Launched True Launched 7", "Ready False NotReady 9 because of it"]);
+    let expected = [
+        "Unknown for 7s: Status condition transitioned, Type: Launched, Status: Unknown -> True, Reason: Launched",
+        "True for 9s: Status condition transitioned, Type: Ready, Status: True -> False, Reason: NotReady, \
+         Message: because of it",
+        "Finalized f/a",
+    ];
+    assert_eq!(told(&conditions.note(second.clone())), expected);
+    assert_eq!(told(&conditions.note(second)), Vec::<String>::new());
+    let gone = conditions.forget(&Key::Claim(ClaimName::new("c")), at(20));
+    assert_eq!((told(&gone), gone.terminated_after), (vec!["Finalized f/b".to_owned()], None));
+}
+
+/// An object that goes is told of for as long as it takes, and counted when it is gone.
+#[test]
+fn terminations_are_timed() {
+    let mut conditions = Conditions::default();
+    conditions.note(Subject { deletion: Some(at(10)), ..claim("u", &["f"], &[]) });
+    let mut page = Page::default();
+    let naming = Naming { node_class: "class".to_owned(), well_known: Vec::new() };
+    conditions.tell(&naming, at(15), &mut page);
+    let text = page.into_text();
+    let expected = r#"operator_nodeclaim_termination_current_time_seconds{namespace="",name="c",class="class",karpenter_sh_nodepool="pool"} 5"#;
+    assert!(text.contains(expected), "{text}");
+    assert_eq!(conditions.forget(&Key::Claim(ClaimName::new("c")), at(30)).terminated_after, Some(20.0));
+}
+
+/// Another object of the same name is another object.
+#[test]
+fn a_new_object_of_the_same_name_has_no_past() {
+    let mut conditions = Conditions::default();
+    conditions.note(claim("u", &["f"], &["Ready True Ready 0"]));
+    assert_eq!(told(&conditions.note(claim("v", &[], &["Ready Unknown Awaiting 5"]))), Vec::<String>::new());
+}
