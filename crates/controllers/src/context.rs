@@ -14,6 +14,7 @@ use state::{Cluster, Key, Kind, ManagedKind, Object, Wake};
 use tokio::sync::mpsc;
 
 use crate::clock::Clock;
+use crate::deletion_cost;
 use crate::events::Recorder;
 use crate::metrics::Metrics;
 use crate::planted::Planted;
@@ -41,6 +42,10 @@ pub struct ContextParts {
     pub default_spread: DefaultSpread,
     /// Whether NodeOverlays change what instance types cost and have.
     pub uses_overlays: bool,
+    /// Whether CapacityBuffers have room kept free.
+    pub uses_buffers: bool,
+    /// Whether pods are annotated with their cost of deletion.
+    pub manages_deletion_costs: bool,
     /// Ends a batch when no new pod arrives for this long.
     pub batch_idle: Duration,
     /// Ends a batch at the latest.
@@ -64,6 +69,7 @@ pub struct Context {
     pub(crate) batch_idle: Duration,
     pub(crate) batch_max: Duration,
     pub(crate) planted: Planted,
+    pub(crate) manages_deletion_costs: bool,
     process_id: String,
     cluster: Mutex<Cluster>,
     notes: Mutex<Notes>,
@@ -85,6 +91,8 @@ pub(crate) struct Notes {
     pub(crate) pod_events: BTreeMap<NodeName, Timestamp>,
     /// Provisioning passes finished by this process.
     pub(crate) passes: u64,
+    /// Deletion costs that are still to be written.
+    pub(crate) deletion_costs: deletion_cost::Ledger,
     /// When the window of the running pass closed.
     pub(crate) window_closed: Option<tokio::time::Instant>,
 }
@@ -102,6 +110,8 @@ impl Context {
             place_config,
             default_spread,
             uses_overlays,
+            uses_buffers,
+            manages_deletion_costs,
             batch_idle,
             batch_max,
             process_id,
@@ -113,6 +123,7 @@ impl Context {
             .with_default_spread(default_spread)
             .with_unsupported_volumes(provider.unsupported_volumes());
         let cluster = if uses_overlays { cluster.with_overlays() } else { cluster };
+        let cluster = if uses_buffers { cluster.with_buffers() } else { cluster };
         let (signals, receiver) = mpsc::unbounded_channel();
         let recorder = Recorder::start(client.clone(), Arc::clone(&clock));
         let context = Self {
@@ -127,6 +138,7 @@ impl Context {
             batch_idle,
             batch_max,
             planted,
+            manages_deletion_costs,
             process_id,
             cluster: Mutex::new(cluster),
             notes: Mutex::new(Notes::default()),

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::lower::GroupingKind;
+use api::lower::{GroupingKind, WorkloadKind};
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
@@ -16,11 +16,11 @@ use tracing::Instrument;
 
 use crate::context::{Context, Signals};
 use crate::planted::PlantedBug;
-use crate::provisioning::Batch;
+use crate::provisioning::{Batch, Trigger};
 use crate::queue::WorkQueue;
 use crate::watches::News;
 use crate::work::{Next, Outcome, Signal, Work, WorkError};
-use crate::{collection, disruption, lifecycle, pools, provisioning, termination};
+use crate::{buffers, collection, deletion_cost, disruption, lifecycle, pools, provisioning, termination};
 
 /// Reconciles under way at once: enough to keep the API server busy, few enough to be fair to its other clients.
 const RUNNING_MAX: usize = 128;
@@ -166,11 +166,19 @@ impl Hub {
 
     fn wake_everything(&mut self) {
         let now = Instant::now();
-        let cluster = self.context.cluster();
+        let context = Arc::clone(&self.context);
+        let cluster = context.cluster();
         let claims = cluster.claims().map(|(name, _)| Work::Claim(name.clone()));
         let pools = cluster.pools().map(|(name, _)| Work::Pool(name.clone()));
         for work in pools.chain(claims).chain([Work::Disrupt]) {
             self.queue.add(work, now);
+        }
+        if context.manages_deletion_costs {
+            self.queue.add(Work::RankPods, now);
+        }
+        for (key, _) in cluster.buffers() {
+            self.queue.add(Work::Buffer(key.clone()), now);
+            self.plan_for(Trigger::Buffer(key.clone()));
         }
     }
 
@@ -185,24 +193,34 @@ impl Hub {
     fn wake(&mut self, wake: Wake) {
         let now = Instant::now();
         match wake {
-            Wake::Waiting(pod) => {
-                if let Some(closes) = self.batch.add(pod, now) {
-                    self.queue.set(Work::Provision, closes);
-                }
-            }
+            Wake::Waiting(pod) => self.plan_for(Trigger::Pod(pod)),
             Wake::PodMoved(node) => {
                 let cluster = self.context.cluster();
                 let claim = cluster.node(&node).and_then(|facts| cluster.claim_of(facts));
-                if let Some(name) = claim.and_then(|claim| claim.metadata.name.as_deref()) {
-                    self.context.notes().pod_events.insert(node, self.context.now());
-                    self.queue.add(Work::Claim(model::ClaimName::new(name)), now);
+                if let Some(name) = claim.and_then(|claim| claim.metadata.name.as_deref()).map(model::ClaimName::new) {
+                    let is_room_taken = cluster.holds_headroom(&name, &node);
+                    drop(cluster);
+                    self.context.notes().pod_events.insert(node.clone(), self.context.now());
+                    self.queue.add(Work::Claim(name), now);
+                    if is_room_taken {
+                        self.plan_for(Trigger::RoomTaken(node));
+                    }
                 }
             }
             // The node may be empty now although its quiet time was over before.
-            Wake::PodLeft(_) => self.queue.add(Work::Disrupt, now),
+            Wake::PodLeft(_) | Wake::Protection(_) => self.queue.add(Work::Disrupt, now),
             Wake::Claim(name) => self.queue.add(Work::Claim(name), now),
             Wake::Node(name) => self.queue.add(Work::Node(name), now),
             Wake::Pool(name) => self.queue.add(Work::Pool(name), now),
+            Wake::Buffer(key) => self.queue.add(Work::Buffer(key), now),
+            Wake::Headroom(key) => self.plan_for(Trigger::Buffer(key)),
+        }
+    }
+
+    /// Opens the batch window, or keeps it open a little longer.
+    fn plan_for(&mut self, trigger: Trigger) {
+        if let Some(closes) = self.batch.add(trigger, Instant::now()) {
+            self.queue.set(Work::Provision, closes);
         }
     }
 }
@@ -222,6 +240,11 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::CsiNode => "CSINode",
         Kind::Namespace => "Namespace",
         Kind::Overlay => "NodeOverlay",
+        Kind::Buffer => "CapacityBuffer",
+        Kind::PodTemplate => "PodTemplate",
+        Kind::Workload(WorkloadKind::Deployment) => "Deployment",
+        Kind::Workload(WorkloadKind::ReplicaSet) => "ReplicaSet",
+        Kind::Workload(WorkloadKind::StatefulSet) => "StatefulSet",
         Kind::Grouping(GroupingKind::Service) => "Service",
         Kind::Grouping(GroupingKind::ReplicationController) => "ReplicationController",
         Kind::Grouping(GroupingKind::ReplicaSet) => "ReplicaSet",
@@ -237,6 +260,9 @@ async fn reconcile(context: &Context, work: &Work) -> Outcome {
         Work::Claim(name) => lifecycle::reconcile(context, name).await,
         Work::Node(name) => termination::reconcile(context, name).await,
         Work::Pool(name) => pools::reconcile(context, name).await,
+        Work::Buffer(key) => buffers::reconcile(context, key).await,
+        Work::RankPods => deletion_cost::reconcile(context).await,
+        Work::Annotate(pod, uid) => deletion_cost::annotate(context, pod, uid).await,
         Work::Evict(pod, uid) => termination::evict(context, pod, uid).await,
     }
 }

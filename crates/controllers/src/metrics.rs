@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::deletion_cost::DeletionCostMetrics;
 use crate::provisioning::EffectiveZone;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -118,6 +119,7 @@ pub struct Metrics {
     price_bound: Gauge<f64, AtomicU64>,
     price_gap: Gauge<f64, AtomicU64>,
     search_steps: Histogram,
+    pub(crate) deletion_costs: DeletionCostMetrics,
 }
 
 fn duration_histogram() -> Histogram {
@@ -155,6 +157,7 @@ impl Metrics {
             price_bound: Gauge::default(),
             price_gap: Gauge::default(),
             search_steps: step_histogram(),
+            deletion_costs: DeletionCostMetrics::default(),
         };
         let info: Family<Build, Gauge> = Family::default();
         info.get_or_create(build).set(1);
@@ -194,6 +197,7 @@ impl Metrics {
         registry.register("scheduler_planned_price_gap", gap, self.price_gap.clone());
         let steps = "Counted steps of the search for one plan";
         registry.register("scheduler_search_steps", steps, self.search_steps.clone());
+        self.deletion_costs.register(registry);
     }
 
     pub(crate) fn claim_created(&self, pool: &str, min_values_relaxed: bool) {

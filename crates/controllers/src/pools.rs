@@ -32,7 +32,7 @@ pub(crate) async fn reconcile(context: &Context, name: &PoolName) -> Outcome {
         Err(WriteError::Conflict { .. }) => return Ok(Next::BackOff),
         Err(error) => return Err(error.into()),
     }
-    if !was_ready && is_ready(Some(&status)) && context.cluster().waiting().next().is_some() {
+    if !was_ready && is_ready(Some(&status)) && context.cluster().wants_room() {
         context.request(Work::Provision);
     }
     Ok(Next::OnChange)

@@ -157,6 +157,8 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
         place_config,
         default_spread: options.scheduler_config,
         uses_overlays: options.feature_gates.node_overlay,
+        uses_buffers: options.feature_gates.capacity_buffer,
+        manages_deletion_costs: options.feature_gates.pod_deletion_cost_management,
         batch_idle: options.batch_idle_duration,
         batch_max: options.batch_max_duration,
         process_id,

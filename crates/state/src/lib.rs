@@ -4,6 +4,7 @@
 //! Each change answers with what it wakes, because only the state knows which claim belongs to which node.
 //! This crate will never know a client, and holds no policy: it says what is, not what should be.
 
+mod buffers;
 mod change;
 mod cluster;
 mod daemons;
