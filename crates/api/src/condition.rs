@@ -253,6 +253,40 @@ impl<'a> ConditionSet<'a> {
     }
 }
 
+/// What is said about an object whose conditions depend on nothing and keep the order in which they first appeared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement<'a> {
+    /// What it is about.
+    pub type_: &'a str,
+    /// Whether it holds.
+    pub status: ConditionStatus,
+    /// Why, in one word.
+    pub reason: &'a str,
+    /// Why, for people.
+    pub message: &'a str,
+}
+
+impl Statement<'_> {
+    /// Puts the statement among an object's conditions, as Kubernetes itself does: since now if the status changed.
+    pub fn put(&self, conditions: &mut Vec<Condition>, generation: i64, now: Timestamp) {
+        let known = conditions.iter().position(|condition| condition.type_ == self.type_);
+        let since = known.map(|at| &conditions[at]).filter(|condition| condition.status == self.status);
+        let condition = Condition {
+            type_: self.type_.to_owned(),
+            status: self.status,
+            reason: self.reason.to_owned(),
+            message: self.message.to_owned(),
+            last_transition_time: since
+                .map_or_else(|| whole_seconds(now), |condition| condition.last_transition_time.clone()),
+            observed_generation: Some(generation),
+        };
+        match known {
+            Some(at) => conditions[at] = condition,
+            None => conditions.push(condition),
+        }
+    }
+}
+
 /// Times in objects have whole seconds; a finer one would differ from what is read back.
 fn whole_seconds(time: Timestamp) -> Time {
     Time(Timestamp::from_second(time.as_second()).unwrap_or(time))

@@ -16,6 +16,8 @@ use tokio::sync::mpsc;
 
 use crate::census::{Census, ClusterTold, Observability};
 use crate::clock::Clock;
+use crate::deletion_cost;
+use crate::disruption::cost::DeletionCosts;
 use crate::events::Recorder;
 use crate::measured::MeasuredProvider;
 use crate::metrics::Metrics;
@@ -108,6 +110,8 @@ pub(crate) struct Notes {
     pub(crate) pod_events: BTreeMap<NodeName, Timestamp>,
     /// Provisioning passes finished by this process.
     pub(crate) passes: u64,
+    /// Deletion costs that are still to be written.
+    pub(crate) deletion_costs: deletion_cost::Ledger,
     /// When the window of the running pass closed.
     pub(crate) window_closed: Option<tokio::time::Instant>,
     /// What became of the claims of static pools.
@@ -183,6 +187,7 @@ impl Context {
             .with_default_spread(default_spread)
             .with_unsupported_volumes(provider.unsupported_volumes());
         let cluster = if gates.node_overlay { cluster.with_overlays() } else { cluster };
+        let cluster = if gates.capacity_buffer { cluster.with_buffers() } else { cluster };
         let now = clock.now();
         let (signals, receiver) = mpsc::unbounded_channel();
         let recorder = match mode {
@@ -223,6 +228,11 @@ impl Context {
     /// The notes, for a moment.
     pub(crate) fn notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whose the deletion costs of pods are.
+    pub(crate) fn deletion_costs(&self) -> DeletionCosts {
+        if self.gates.pod_deletion_cost_management { DeletionCosts::Ours } else { DeletionCosts::Theirs }
     }
 
     /// Now.

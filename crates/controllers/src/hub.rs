@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::lower::GroupingKind;
+use api::lower::{GroupingKind, WorkloadKind};
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::FuturesUnordered;
@@ -19,12 +19,15 @@ use crate::context::{Context, Signals};
 use crate::metrics::PassResult;
 use crate::planted::PlantedBug;
 use crate::process::Mode;
-use crate::provisioning::Batch;
+use crate::provisioning::{Batch, Trigger};
 use crate::queue::SharedQueue;
 use crate::watches::News;
 use crate::work::{self, Next, Outcome, Signal, Work, WorkError};
 use crate::write::WriteError;
-use crate::{collection, disruption, lifecycle, overlays, pools, provisioning, static_capacity, termination};
+use crate::{
+    buffers, collection, deletion_cost, disruption, lifecycle, overlays, pools, provisioning, static_capacity,
+    termination,
+};
 
 /// Passes of one controller under way at once with one core: enough to keep the API server busy, few enough to be fair
 /// to its other clients. With sixty cores there are [`RUNNING_MOST`].
@@ -199,11 +202,19 @@ impl Hub {
 
     fn wake_everything(&mut self) {
         let now = Instant::now();
-        let cluster = self.context.cluster();
+        let context = Arc::clone(&self.context);
+        let cluster = context.cluster();
         let claims = cluster.claims().map(|(name, _)| Work::Claim(name.clone()));
         let pools = cluster.pools().map(|(name, _)| Work::Pool(name.clone()));
         for work in pools.chain(claims).chain([Work::Disrupt, Work::Overlays, Work::Price]) {
             self.queue.add(work, now);
+        }
+        if context.gates.pod_deletion_cost_management {
+            self.queue.add(Work::RankPods, now);
+        }
+        for (key, _) in cluster.buffers() {
+            self.queue.add(Work::Buffer(key.clone()), now);
+            self.plan_for(Trigger::Buffer(key.clone()));
         }
     }
 
@@ -218,25 +229,35 @@ impl Hub {
     fn wake(&mut self, wake: Wake) {
         let now = Instant::now();
         match wake {
-            Wake::Waiting(pod) => {
-                if let Some(closes) = self.batch.add(pod, now) {
-                    self.queue.set(Work::Provision, closes);
-                }
-            }
+            Wake::Waiting(pod) => self.plan_for(Trigger::Pod(pod)),
             Wake::PodMoved(node) => {
                 let cluster = self.context.cluster();
                 let claim = cluster.node(&node).and_then(|facts| cluster.claim_of(facts));
-                if let Some(name) = claim.and_then(|claim| claim.metadata.name.as_deref()) {
-                    self.context.notes().pod_events.insert(node, self.context.now());
-                    self.queue.add(Work::Claim(model::ClaimName::new(name)), now);
+                if let Some(name) = claim.and_then(|claim| claim.metadata.name.as_deref()).map(model::ClaimName::new) {
+                    let is_room_taken = cluster.holds_headroom(&name, &node);
+                    drop(cluster);
+                    self.context.notes().pod_events.insert(node.clone(), self.context.now());
+                    self.queue.add(Work::Claim(name), now);
+                    if is_room_taken {
+                        self.plan_for(Trigger::RoomTaken(node));
+                    }
                 }
             }
             // The node may be empty now although its quiet time was over before.
-            Wake::PodLeft(_) => self.queue.add(Work::Disrupt, now),
+            Wake::PodLeft(_) | Wake::Protection(_) => self.queue.add(Work::Disrupt, now),
             Wake::Claim(name) => self.queue.add(Work::Claim(name), now),
             Wake::Node(name) => self.queue.add(Work::Node(name), now),
             Wake::Pool(name) => self.queue.add(Work::Pool(name), now),
             Wake::Overlays => self.queue.add(Work::Overlays, now),
+            Wake::Buffer(key) => self.queue.add(Work::Buffer(key), now),
+            Wake::Headroom(key) => self.plan_for(Trigger::Buffer(key)),
+        }
+    }
+
+    /// Opens the batch window, or keeps it open a little longer.
+    fn plan_for(&mut self, trigger: Trigger) {
+        if let Some(closes) = self.batch.add(trigger, Instant::now()) {
+            self.queue.set(Work::Provision, closes);
         }
     }
 }
@@ -257,6 +278,11 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Attachment => "VolumeAttachment",
         Kind::Namespace => "Namespace",
         Kind::Overlay => "NodeOverlay",
+        Kind::Buffer => "CapacityBuffer",
+        Kind::PodTemplate => "PodTemplate",
+        Kind::Workload(WorkloadKind::Deployment) => "Deployment",
+        Kind::Workload(WorkloadKind::ReplicaSet) => "ReplicaSet",
+        Kind::Workload(WorkloadKind::StatefulSet) => "StatefulSet",
         Kind::Grouping(GroupingKind::Service) => "Service",
         Kind::Grouping(GroupingKind::ReplicationController) => "ReplicationController",
         Kind::Grouping(GroupingKind::ReplicaSet) => "ReplicaSet",
@@ -284,6 +310,9 @@ async fn reconcile(context: &Context, work: &Work) -> Outcome {
         Work::ScaleUp(name) => static_capacity::scale_up(context, name).await,
         Work::ScaleDown(name) => static_capacity::scale_down(context, name).await,
         Work::Overlays => overlays::reconcile(context).await,
+        Work::Buffer(key) => buffers::reconcile(context, key).await,
+        Work::RankPods => deletion_cost::reconcile(context).await,
+        Work::Annotate(pod, uid) => deletion_cost::annotate(context, pod, uid).await,
         Work::Evict(pod, uid) => termination::evict(context, pod, uid).await,
         Work::Price => provisioning::refresh_prices(context).await,
     }

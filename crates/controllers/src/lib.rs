@@ -8,10 +8,12 @@
 //! of that task. Only the solve leaves it. Time and the solver's executor are handed in, so that a simulation can hold
 //! both in its hands.
 
+mod buffers;
 pub mod census;
 pub mod clock;
 mod collection;
 pub mod context;
+mod deletion_cost;
 mod disruption;
 pub mod events;
 pub mod hub;

@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use api::lower::{
     AttachmentFacts, BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts,
-    NodeClassFacts, NodeFacts, OverlayFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
+    NodeClassFacts, NodeFacts, OverlayFacts, PodFacts, PodTemplateFacts, StorageClassFacts, VolumeClaimFacts,
+    VolumeFacts, WorkloadFacts, WorkloadKind,
 };
-use api::{NodeClaim, NodeOverlay, NodePool};
+use api::{CapacityBuffer, NodeClaim, NodeOverlay, NodePool};
 use cloud::CloudProvider;
 use futures::StreamExt;
-use k8s_openapi::api::apps::v1::{DaemonSet, ReplicaSet, StatefulSet};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::{
-    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, Service,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass, VolumeAttachment};
@@ -24,7 +25,7 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::core::DeserializeGuard;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, Resource};
-use model::{ClaimName, NodeName, PodKey, PoolName, Vocabulary};
+use model::{BufferKey, ClaimName, NodeName, PodKey, PoolName, Vocabulary};
 use serde::de::DeserializeOwned;
 use state::{Key, Kind, Object};
 use tokio::sync::{mpsc, oneshot};
@@ -98,6 +99,9 @@ fn key_of(watched: Watched, metadata: &ObjectMeta) -> Option<Key> {
         Kind::Attachment => Key::Attachment(name.into()),
         Kind::Namespace => Key::Namespace(name.into()),
         Kind::Overlay => Key::Overlay(name.into()),
+        Kind::Buffer => Key::Buffer(BufferKey::new(namespace, name)),
+        Kind::PodTemplate => Key::PodTemplate(namespace.into(), name.into()),
+        Kind::Workload(kind) => Key::Workload(kind, namespace.into(), name.into()),
         Kind::Grouping(kind) => Key::Grouping(kind, namespace.into(), name.into()),
     })
 }
@@ -160,7 +164,26 @@ impl Watches<'_> {
             Kind::Overlay => self.follow_guarded(kind, move |overlay: NodeOverlay| {
                 OverlayFacts::lower(&overlay, &vocabulary).map(|overlay| Object::Overlay(Arc::new(overlay)))
             }),
+            Kind::Buffer => self.follow_guarded(kind, |buffer: CapacityBuffer| Some(Object::Buffer(Arc::new(buffer)))),
+            Kind::PodTemplate => self.follow(kind, move |template: PodTemplate| {
+                PodTemplateFacts::lower(&template, &vocabulary).map(|template| Object::PodTemplate(Arc::new(template)))
+            }),
+            Kind::Workload(workload) => self.follow_workload(kind, workload, vocabulary),
             Kind::Grouping(grouping) => self.follow_grouping(kind, grouping),
+        }
+    }
+
+    fn follow_workload(&mut self, kind: Kind, workload: WorkloadKind, vocabulary: Arc<Vocabulary>) {
+        let object = |facts: WorkloadFacts| Object::Workload(Arc::new(facts));
+        match workload {
+            WorkloadKind::Deployment => {
+                self.follow(kind, move |found: Deployment| WorkloadFacts::deployment(&found, &vocabulary).map(object));
+            }
+            WorkloadKind::ReplicaSet => {
+                self.follow(kind, move |found: ReplicaSet| WorkloadFacts::replica_set(&found, &vocabulary).map(object));
+            }
+            WorkloadKind::StatefulSet => self
+                .follow(kind, move |found: StatefulSet| WorkloadFacts::stateful_set(&found, &vocabulary).map(object)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{ClaimName, NodeName, PodKey, PoolName};
+use model::{BufferKey, ClaimName, NodeName, PodKey, PoolName};
 
 use state::Wake;
 
@@ -48,6 +48,12 @@ pub(crate) enum Work {
     ScaleDown(PoolName),
     /// Judge overlays.
     Overlays,
+    /// Find out what a buffer asks for.
+    Buffer(BufferKey),
+    /// Say which nodes should lose their pods first.
+    RankPods,
+    /// Write a pod's deletion cost.
+    Annotate(PodKey, String),
     /// Evict a pod from a node that is going.
     Evict(PodKey, String),
     /// Ask what machines cost.
@@ -67,6 +73,9 @@ impl Work {
             Self::ScaleUp(_) => "static.provisioning",
             Self::ScaleDown(_) => "static.deprovisioning",
             Self::Overlays => "nodeoverlay.controller",
+            Self::Buffer(_) => "capacitybuffer",
+            Self::RankPods => "pod.deletioncost",
+            Self::Annotate(..) => "pod.deletioncost.queue",
             Self::Evict(..) => "eviction-queue",
             Self::Price => "state.pricing",
         }
@@ -90,7 +99,9 @@ impl Work {
     /// How long to wait after the given number of failures in a row.
     pub(crate) fn back_off(&self, failures: u32) -> Duration {
         let (first, most) = match self {
-            Self::Evict(..) | Self::Node(_) => (Duration::from_millis(100), Duration::from_secs(10)),
+            Self::Evict(..) | Self::Annotate(..) | Self::Node(_) => {
+                (Duration::from_millis(100), Duration::from_secs(10))
+            }
             _ => (Duration::from_secs(1), Duration::from_secs(60)),
         };
         first.saturating_mul(1_u32 << failures.saturating_sub(1).min(16)).min(most)

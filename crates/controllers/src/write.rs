@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::lower::{NodeFacts, OverlayFacts, PodFacts};
-use api::{NodeClaim, NodeOverlay, NodePool};
+use api::{CapacityBuffer, NodeClaim, NodeOverlay, NodePool, labels};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Status;
-use model::{ClaimName, NodeName, PodKey, PoolName};
+use model::{BufferKey, ClaimName, NodeName, PodKey, PoolName};
 use serde_json::{Value, json};
 use state::{Key, Object};
 
 use crate::context::Context;
+use crate::deletion_cost::Wanted;
 use crate::process::OBSERVED;
 
 /// A write that did not happen.
@@ -175,6 +176,15 @@ pub(crate) async fn patch_overlay_status(context: &Context, name: &str, patch: &
     Ok(())
 }
 
+/// Changes a buffer's status.
+pub(crate) async fn patch_buffer_status(context: &Context, key: &BufferKey, patch: &Value) -> Written<()> {
+    let api: Api<CapacityBuffer> = Api::namespaced(context.client.clone(), &key.namespace);
+    let patched = api.patch_status(&key.name, &PatchParams::default(), &Patch::Merge(patch)).await;
+    let buffer = patched.map_err(|error| WriteError::from("patch capacitybuffer status", error))?;
+    context.learn(Object::Buffer(Arc::new(buffer)));
+    Ok(())
+}
+
 /// What the eviction API answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Evicted {
@@ -221,6 +231,21 @@ pub(crate) async fn evict(context: &Context, pod: &PodFacts) -> Written<Evicted>
         },
         Err(error) => Err(WriteError::from("evict pod", error)),
     }
+}
+
+/// Has a pod say what it costs to end it, unless somebody has changed the pod meanwhile.
+pub(crate) async fn annotate_pod(context: &Context, pod: &PodFacts, wanted: Wanted) -> Written<()> {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &pod.key.namespace);
+    let cost = match wanted {
+        Wanted::Cost(cost) => Value::String(cost.to_string()),
+        Wanted::Nothing => Value::Null,
+    };
+    let version = (pod.version > 0).then(|| pod.version.to_string());
+    let patch = json!({"metadata": {
+        "uid": &*pod.uid, "resourceVersion": version, "annotations": {labels::POD_DELETION_COST: cost},
+    }});
+    let patched = api.patch_metadata(&pod.key.name, &PatchParams::default(), &Patch::Merge(patch)).await;
+    patched.map(|_| ()).map_err(|error| WriteError::from("annotate pod", error))
 }
 
 /// Ends a pod regardless of budgets, because its node's time is up.

@@ -27,7 +27,7 @@ mod volumes;
 
 pub use bound_pods::{BoundKind, BoundPods};
 pub use instance_type::{CapacityType, InstanceType, Offering};
-pub use names::{ClaimName, NodeName, PodKey, PoolName, ProviderId, Text, TypeName, shared};
+pub use names::{BufferKey, ClaimName, NodeName, PodKey, PoolName, ProviderId, Text, TypeName, shared};
 pub use overlay::{Assortment, Overlaid, Overlay, OverlayConflict, OverlayMarks, PriceChange, overlay};
 pub use place::{Place, PlaceId, Stage};
 pub use plan::{Nomination, Plan, PlannedClaim, Unplaced};

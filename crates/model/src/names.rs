@@ -101,3 +101,25 @@ impl fmt::Display for PodKey {
         write!(formatter, "{}/{}", self.namespace, self.name)
     }
 }
+
+/// Namespace and name of a capacity buffer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BufferKey {
+    /// The buffer's namespace.
+    pub namespace: Text,
+    /// The buffer's name.
+    pub name: Text,
+}
+
+impl BufferKey {
+    /// A key from its two parts.
+    pub fn new(namespace: impl Into<Text>, name: impl Into<Text>) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+impl fmt::Display for BufferKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use api::lower::{
     AttachmentFacts, BudgetFacts, CsiNodeFacts, DaemonFacts, GroupingFacts, GroupingKind, NamespaceFacts,
-    NodeClassFacts, NodeFacts, OverlayFacts, PodFacts, StorageClassFacts, VolumeClaimFacts, VolumeFacts,
+    NodeClassFacts, NodeFacts, OverlayFacts, PodFacts, PodTemplateFacts, StorageClassFacts, VolumeClaimFacts,
+    VolumeFacts, WorkloadFacts, WorkloadKind,
 };
-use api::{NodeClaim, NodePool};
-use model::{ClaimName, NodeName, PodKey, PoolName, Text};
+use api::{CapacityBuffer, NodeClaim, NodePool};
+use model::{BufferKey, ClaimName, NodeName, PodKey, PoolName, Text};
 
 /// The kinds of objects that are folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +41,12 @@ pub enum Kind {
     Namespace,
     /// NodeOverlays; wanted only where overlays are in use.
     Overlay,
+    /// CapacityBuffers; wanted only where buffers are in use, as the next two.
+    Buffer,
+    /// PodTemplates, for buffers that refer to one.
+    PodTemplate,
+    /// Workloads that a buffer may refer to.
+    Workload(WorkloadKind),
     /// Services and whatever else says which pods belong together; wanted only when the cluster's scheduler has default
     /// spread constraints.
     Grouping(GroupingKind),
@@ -95,6 +102,12 @@ pub enum Object {
     Namespace(NamespaceFacts),
     /// A NodeOverlay.
     Overlay(Arc<OverlayFacts>),
+    /// A CapacityBuffer.
+    Buffer(Arc<CapacityBuffer>),
+    /// A PodTemplate.
+    PodTemplate(Arc<PodTemplateFacts>),
+    /// A Deployment, ReplicaSet or StatefulSet.
+    Workload(Arc<WorkloadFacts>),
     /// An object that says which pods belong together.
     Grouping(Arc<GroupingFacts>),
 }
@@ -130,6 +143,12 @@ pub enum Key {
     Namespace(Text),
     /// A NodeOverlay.
     Overlay(Text),
+    /// A CapacityBuffer.
+    Buffer(BufferKey),
+    /// A PodTemplate, by namespace and name.
+    PodTemplate(Text, Text),
+    /// A Deployment, ReplicaSet or StatefulSet, by kind, namespace and name.
+    Workload(WorkloadKind, Text, Text),
     /// An object that says which pods belong together, by kind, namespace and name.
     Grouping(GroupingKind, Text, Text),
 }
@@ -152,6 +171,9 @@ impl Object {
             Self::Attachment(attachment) => Key::Attachment(attachment.name.clone()),
             Self::Namespace(namespace) => Key::Namespace(namespace.name.clone()),
             Self::Overlay(overlay) => Key::Overlay(overlay.name.clone()),
+            Self::Buffer(buffer) => Key::Buffer(buffer_key(buffer)?),
+            Self::PodTemplate(template) => Key::PodTemplate(template.namespace.clone(), template.name.clone()),
+            Self::Workload(found) => Key::Workload(found.kind, found.namespace.clone(), found.name.clone()),
             Self::Grouping(found) => Key::Grouping(found.kind, found.namespace.clone(), found.name.clone()),
         })
     }
@@ -175,9 +197,18 @@ impl Key {
             Self::Attachment(_) => Kind::Attachment,
             Self::Namespace(_) => Kind::Namespace,
             Self::Overlay(_) => Kind::Overlay,
+            Self::Buffer(_) => Kind::Buffer,
+            Self::PodTemplate(..) => Kind::PodTemplate,
+            Self::Workload(kind, ..) => Kind::Workload(*kind),
             Self::Grouping(kind, ..) => Kind::Grouping(*kind),
         }
     }
+}
+
+/// The key of a buffer; `None` without a name.
+pub(crate) fn buffer_key(buffer: &CapacityBuffer) -> Option<BufferKey> {
+    let namespace = buffer.metadata.namespace.as_deref().unwrap_or("default");
+    Some(BufferKey::new(namespace, buffer.metadata.name.as_deref()?))
 }
 
 /// What should be looked at again after a change.
@@ -189,6 +220,8 @@ pub enum Wake {
     PodMoved(NodeName),
     /// A pod is gone from this node, which may be empty now.
     PodLeft(NodeName),
+    /// A pod's wish not to be disturbed ends some day, or cannot be read, which its owner should know.
+    Protection(PodKey),
     /// A claim, or something it depends on.
     Claim(ClaimName),
     /// A node, or something it depends on.
@@ -197,4 +230,8 @@ pub enum Wake {
     Pool(PoolName),
     /// Overlays, or something that they change.
     Overlays,
+    /// A buffer, or something it refers to.
+    Buffer(BufferKey),
+    /// Room for a buffer's pods has to be found anew.
+    Headroom(BufferKey),
 }

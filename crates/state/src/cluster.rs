@@ -9,10 +9,11 @@ use api::{NodeClaim, NodeClassReference, NodePool, labels};
 use jiff::Timestamp;
 use model::{
     BoundKind, BoundPods, ClaimName, InstanceType, Labels, NodeName, PlaceId, PodClass, PodKey, PoolName, ProviderId,
-    Requirements, Resources, Text, Vocabulary,
+    Requirements, Resources, Revision, Text, Vocabulary,
 };
 
 use crate::attachments::Attachments;
+use crate::buffers::Buffers;
 use crate::change::{Key, Kind, Object, Wake};
 use crate::daemons::Daemons;
 use crate::default_spread::Groupings;
@@ -66,10 +67,13 @@ pub struct Cluster {
     /// The same once overlays have had their say.
     pub(crate) types: BTreeMap<PoolName, Arc<[Arc<InstanceType>]>>,
     pub(crate) overlays: Overlays,
+    pub(crate) buffers: Buffers,
     pub(crate) usage: BTreeMap<NodeName, Usage>,
     /// Pods that run on a node that is there.
     pub(crate) bound: BoundPods,
     pub(crate) waiting: BTreeSet<PodKey>,
+    /// Bound pods whose wish not to be disturbed ends some day, or cannot be read.
+    pub(crate) remarkable: BTreeSet<PodKey>,
     pub(crate) nodes_by_provider: BTreeMap<Text, BTreeSet<NodeName>>,
     pub(crate) claims_by_provider: BTreeMap<Text, BTreeSet<ClaimName>>,
     pub(crate) ledger: Ledger,
@@ -106,9 +110,11 @@ impl Cluster {
             sold: BTreeMap::new(),
             types: BTreeMap::new(),
             overlays: Overlays::default(),
+            buffers: Buffers::default(),
             usage: BTreeMap::new(),
             bound: BoundPods::default(),
             waiting: BTreeSet::new(),
+            remarkable: BTreeSet::new(),
             nodes_by_provider: BTreeMap::new(),
             claims_by_provider: BTreeMap::new(),
             ledger: Ledger::default(),
@@ -195,6 +201,9 @@ impl Cluster {
                 Vec::new()
             }
             Object::Overlay(overlay) => self.apply_overlay(overlay),
+            Object::Buffer(buffer) => self.apply_buffer(buffer),
+            Object::PodTemplate(template) => self.buffers.apply_template(template),
+            Object::Workload(workload) => self.buffers.apply_workload(workload),
             Object::Grouping(found) => {
                 self.groupings.known.insert((found.namespace.clone(), found.kind, found.name.clone()), found);
                 Vec::new()
@@ -249,6 +258,9 @@ impl Cluster {
                 Vec::new()
             }
             Key::Overlay(name) => self.remove_overlay(name),
+            Key::Buffer(key) => self.remove_buffer(key),
+            Key::PodTemplate(namespace, name) => self.buffers.remove_template(namespace, name),
+            Key::Workload(kind, namespace, name) => self.buffers.remove_workload(*kind, namespace, name),
             Key::Grouping(kind, namespace, name) => {
                 self.groupings.known.remove(&(namespace.clone(), *kind, name.clone()));
                 Vec::new()
@@ -323,6 +335,16 @@ impl Cluster {
         self.node_classes.get(&(kind.to_owned(), name.to_owned()))
     }
 
+    /// How many changes were folded.
+    pub fn revision(&self) -> Revision {
+        Revision(self.revision)
+    }
+
+    /// Bound pods whose wish not to be disturbed ends some day, or cannot be read.
+    pub fn remarkably_protected(&self) -> impl Iterator<Item = &Arc<PodFacts>> {
+        self.remarkable.iter().filter_map(|key| self.pods.get(key))
+    }
+
     /// A pod.
     pub fn pod(&self, key: &PodKey) -> Option<&Arc<PodFacts>> {
         self.pods.get(key)
@@ -341,7 +363,10 @@ impl Cluster {
 
     /// Disruption budgets that protect a pod.
     pub fn budgets_of<'a>(&'a self, pod: &'a PodFacts) -> impl Iterator<Item = &'a Arc<BudgetFacts>> {
-        self.budgets.values().filter(|budget| budget.protects(&pod.key.namespace, pod.labels()))
+        let first = (pod.key.namespace.to_string(), String::new());
+        let own = self.budgets.range(first..).map(|(_, budget)| budget);
+        let own = own.take_while(|budget| *budget.namespace == *pod.key.namespace);
+        own.filter(|budget| budget.protects(&pod.key.namespace, pod.labels()))
     }
 
     /// Nodes that run on this instance; more than one is somebody's mistake.

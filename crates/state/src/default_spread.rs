@@ -47,7 +47,7 @@ impl Groupings {
     fn maker_of(&self, pod: &PodFacts) -> Option<&GroupingFacts> {
         let controller = pod.controller.as_ref()?;
         let kind = match controller.kind {
-            ControllerKind::DaemonSet => return None,
+            ControllerKind::DaemonSet | ControllerKind::Job => return None,
             ControllerKind::ReplicaSet => GroupingKind::ReplicaSet,
             ControllerKind::ReplicationController => GroupingKind::ReplicationController,
             ControllerKind::StatefulSet => GroupingKind::StatefulSet,

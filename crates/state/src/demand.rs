@@ -1,4 +1,4 @@
-//! Pods that need a place: those that wait, and those whose node is going.
+//! Pods that need a place: those that wait, those whose node is going, and those that stand for room to keep free.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -60,6 +60,7 @@ impl Cluster {
                 demand.bound.take(&pod.kind, node);
             }
         }
+        demand.pending.extend(self.headroom_pods());
         demand
     }
 }

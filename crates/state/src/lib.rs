@@ -5,6 +5,7 @@
 //! This crate will never know a client, and holds no policy: it says what is, not what should be.
 
 mod attachments;
+mod buffers;
 mod change;
 mod cluster;
 mod daemons;

@@ -49,7 +49,8 @@ impl Cluster {
     pub fn wanted(&self) -> BTreeSet<Kind> {
         let groupings = GroupingKind::ALL.into_iter().filter(|_| !self.groupings.defaults.is_empty());
         let overlays = self.overlays.are_used().then_some(Kind::Overlay);
-        Kind::ALWAYS.into_iter().chain(overlays).chain(groupings.map(Kind::Grouping)).collect()
+        let buffers = self.buffers.wanted();
+        Kind::ALWAYS.into_iter().chain(overlays).chain(buffers).chain(groupings.map(Kind::Grouping)).collect()
     }
 
     fn keys(&self, kind: Kind) -> Vec<Key> {
@@ -72,6 +73,7 @@ impl Cluster {
             Kind::Attachment => self.attachments.names().map(Key::Attachment).collect(),
             Kind::Namespace => self.namespaces.keys().cloned().map(Key::Namespace).collect(),
             Kind::Overlay => self.overlays.names().map(Key::Overlay).collect(),
+            Kind::Buffer | Kind::PodTemplate | Kind::Workload(_) => self.buffers.keys(kind),
             Kind::Grouping(wanted) => {
                 let own = self.groupings.known.values().filter(|found| found.kind == wanted);
                 own.filter_map(|found| Object::Grouping(Arc::clone(found)).key()).collect()

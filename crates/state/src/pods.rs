@@ -33,6 +33,12 @@ impl Cluster {
                 wakes.push(Wake::PodMoved(node.clone()));
             }
         }
+        if pod.node.is_some() && pod.protection.is_remarkable() {
+            self.remarkable.insert(pod.key.clone());
+            if before.as_ref().is_none_or(|old| (&old.protection, &old.node) != (&pod.protection, &pod.node)) {
+                wakes.push(Wake::Protection(pod.key.clone()));
+            }
+        }
         if pod.is_provisionable() {
             self.waiting.insert(pod.key.clone());
             wakes.push(Wake::Waiting(pod.key.clone()));
@@ -66,6 +72,7 @@ impl Cluster {
 
     fn forget_pod(&mut self, pod: &PodFacts) -> Vec<Wake> {
         self.waiting.remove(&pod.key);
+        self.remarkable.remove(&pod.key);
         self.classes.release(&pod.class);
         self.kinds.release(&pod.kind);
         self.limits.release(&pod.story.limits);

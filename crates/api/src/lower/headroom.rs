@@ -1,54 +1,202 @@
-//! Room that a capacity buffer keeps free, as pods that nobody made.
+//! Room that a capacity buffer keeps free: what its pods look like, where that is written, and the pods themselves,
+//! which nobody made.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1 as core;
-use model::{Labels, PendingPod, PodClass, PodKey, PodVolumes, Purpose, Text, Vocabulary};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use model::{BufferKey, Labels, PendingPod, PodClass, PodKey, PodVolumes, Purpose, Resources, Text, Vocabulary};
 
 use super::pod_class::{Written, class};
 use super::pod_fault::PodFault;
 use super::pod_requests::MissingRequests;
 use super::selector::labels;
 
-/// What a buffer keeps room for.
+/// What the pods of a template look like to whoever keeps room for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeadroomFacts {
-    namespace: Text,
-    buffer: Text,
+pub struct TemplateFacts {
     labels: Arc<Labels>,
     class: Arc<PodClass>,
-    /// Why nothing can be planned for it, if so.
+    /// Why nothing can be planned for such pods, if so.
     pub faults: BTreeSet<PodFault>,
 }
 
-impl HeadroomFacts {
-    /// Lowers the template of a buffer's pods; `None` for a template without a spec.
+impl TemplateFacts {
+    /// Lowers the template of pods in a namespace; one that says nothing is of pods that ask for nothing.
     ///
     /// Room comes after every real pod, so that its priority is the lowest there is.
-    pub fn lower(buffer: &PodKey, template: &core::PodTemplateSpec, vocabulary: &Vocabulary) -> Option<Self> {
-        let spec = template.spec.as_ref()?;
-        let labels = labels(template.metadata.as_ref().and_then(|metadata| metadata.labels.as_ref()));
-        let PodKey { namespace, name } = buffer.clone();
+    pub fn lower(namespace: &Text, template: Option<&core::PodTemplateSpec>, vocabulary: &Vocabulary) -> Self {
+        let nothing = core::PodSpec::default();
+        let spec = template.and_then(|template| template.spec.as_ref()).unwrap_or(&nothing);
+        let metadata = template.and_then(|template| template.metadata.as_ref());
+        let labels = labels(metadata.and_then(|metadata| metadata.labels.as_ref()));
         let missing = MissingRequests::AreLimits;
-        let written = Written { namespace: &namespace, labels: &labels, spec, status: None, missing };
+        let written = Written { namespace, labels: &labels, spec, status: None, missing };
         let mut faults = BTreeSet::new();
         let class = PodClass { priority: i32::MIN, ..class(&written, vocabulary, &mut faults) };
-        Some(Self { buffer: name, labels: Arc::new(labels), class: Arc::new(class), faults, namespace })
+        Self { labels: Arc::new(labels), class: Arc::new(class), faults }
     }
 
-    /// Room for so many pods. They mount nothing: a claim or a disk belongs to a pod that exists, and must not decide
-    /// where room for others is.
-    pub fn pods(&self, count: u32) -> impl Iterator<Item = PendingPod> + '_ {
+    /// What one pod asks for, with `pods` = 1.
+    pub fn requests(&self) -> &Resources {
+        &self.class.requests
+    }
+}
+
+/// What we keep of a PodTemplate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodTemplateFacts {
+    /// Namespace.
+    pub namespace: Text,
+    /// Name.
+    pub name: Text,
+    /// Counts its changes.
+    pub generation: i64,
+    /// Its pods.
+    pub template: Arc<TemplateFacts>,
+}
+
+impl PodTemplateFacts {
+    /// Lowers a PodTemplate; `None` without a name.
+    pub fn lower(found: &core::PodTemplate, vocabulary: &Vocabulary) -> Option<Self> {
+        let (namespace, name) = named(&found.metadata)?;
+        let template = TemplateFacts::lower(&namespace, found.template.as_ref(), vocabulary);
+        let generation = found.metadata.generation.unwrap_or(0);
+        Some(Self { namespace, name, generation, template: Arc::new(template) })
+    }
+}
+
+/// Kinds of workloads that a buffer may refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorkloadKind {
+    /// A Deployment.
+    Deployment,
+    /// A ReplicaSet.
+    ReplicaSet,
+    /// A StatefulSet.
+    StatefulSet,
+}
+
+impl WorkloadKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Deployment, Self::ReplicaSet, Self::StatefulSet];
+
+    /// The name of the kind; the group of all is `apps`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::ReplicaSet => "ReplicaSet",
+            Self::StatefulSet => "StatefulSet",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn parse(kind: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == kind)
+    }
+}
+
+/// What we keep of a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadFacts {
+    /// Kind.
+    pub kind: WorkloadKind,
+    /// Namespace.
+    pub namespace: Text,
+    /// Name.
+    pub name: Text,
+    /// How many pods it is to have; one where it does not say.
+    pub replicas: i32,
+    /// Its pods.
+    pub template: Arc<TemplateFacts>,
+}
+
+impl WorkloadFacts {
+    /// Lowers a Deployment; `None` without a name.
+    pub fn deployment(found: &Deployment, vocabulary: &Vocabulary) -> Option<Self> {
+        let spec = found.spec.as_ref();
+        let (replicas, template) = (spec.and_then(|spec| spec.replicas), spec.map(|spec| &spec.template));
+        Self::of(WorkloadKind::Deployment, &found.metadata, replicas, template, vocabulary)
+    }
+
+    /// Lowers a ReplicaSet; `None` without a name.
+    pub fn replica_set(found: &ReplicaSet, vocabulary: &Vocabulary) -> Option<Self> {
+        let spec = found.spec.as_ref();
+        let (replicas, template) = (spec.and_then(|spec| spec.replicas), spec.and_then(|spec| spec.template.as_ref()));
+        Self::of(WorkloadKind::ReplicaSet, &found.metadata, replicas, template, vocabulary)
+    }
+
+    /// Lowers a StatefulSet; `None` without a name.
+    pub fn stateful_set(found: &StatefulSet, vocabulary: &Vocabulary) -> Option<Self> {
+        let spec = found.spec.as_ref();
+        let (replicas, template) = (spec.and_then(|spec| spec.replicas), spec.map(|spec| &spec.template));
+        Self::of(WorkloadKind::StatefulSet, &found.metadata, replicas, template, vocabulary)
+    }
+
+    fn of(
+        kind: WorkloadKind,
+        metadata: &ObjectMeta,
+        replicas: Option<i32>,
+        template: Option<&core::PodTemplateSpec>,
+        vocabulary: &Vocabulary,
+    ) -> Option<Self> {
+        let (namespace, name) = named(metadata)?;
+        let template = Arc::new(TemplateFacts::lower(&namespace, template, vocabulary));
+        Some(Self { kind, namespace, name, replicas: replicas.unwrap_or(1), template })
+    }
+}
+
+fn named(metadata: &ObjectMeta) -> Option<(Text, Text)> {
+    let namespace = metadata.namespace.as_deref().unwrap_or("default");
+    Some((Text::from(namespace), Text::from(metadata.name.as_deref()?)))
+}
+
+/// What a buffer keeps room for, and how much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headroom {
+    /// The buffer.
+    pub buffer: BufferKey,
+    /// What a pod looks like.
+    pub template: Arc<TemplateFacts>,
+    /// For how many pods.
+    pub count: u32,
+}
+
+/// Room that is planned for one buffer at most: a slip of the pen must not fill the memory.
+const PLANNED_MAX: usize = 10_000;
+/// What the names of pods that stand for room begin with.
+const NAME_PREFIX: &str = "capacity-buffer-";
+
+impl Headroom {
+    /// Whether pods like these can be planned at all.
+    pub fn can_be_planned(&self) -> bool {
+        self.template.faults.is_empty()
+    }
+
+    /// The pods that stand for the room, no more than can reasonably be meant. `is_taken` are names that pods have which do exist.
+    ///
+    /// They mount nothing: a claim or a disk belongs to a pod that exists, and must not decide where room for others is.
+    pub fn pods<'a>(&'a self, is_taken: impl Fn(&PodKey) -> bool + 'a) -> impl Iterator<Item = PendingPod> + 'a {
         let volumes = Arc::new(PodVolumes::none());
-        (1..=count).map(move |number| PendingPod {
-            key: PodKey::new(Text::clone(&self.namespace), format!("capacity-buffer-{}-{number}", self.buffer)),
+        let BufferKey { namespace, name } = &self.buffer;
+        let keys = (1_u64..).map(move |number| PodKey::new(namespace.clone(), format!("{NAME_PREFIX}{name}-{number}")));
+        let count = usize::try_from(self.count).unwrap_or(usize::MAX).min(PLANNED_MAX);
+        keys.filter(move |key| !is_taken(key)).take(count).map(move |key| PendingPod {
+            key,
             created: 0,
-            class: Arc::clone(&self.class),
-            labels: Arc::clone(&self.labels),
+            class: Arc::clone(&self.template.class),
+            labels: Arc::clone(&self.template.labels),
             volumes: Arc::clone(&volumes),
             purpose: Purpose::Headroom,
         })
+    }
+
+    /// The buffer that a pod stands for room of. Only asked about pods that do.
+    pub fn buffer_of(pod: &PodKey) -> Option<BufferKey> {
+        let (name, _) = pod.name.strip_prefix(NAME_PREFIX)?.rsplit_once('-')?;
+        Some(BufferKey::new(Text::clone(&pod.namespace), name))
     }
 }
 
@@ -58,40 +206,71 @@ mod tests {
 
     use super::*;
 
-    fn facts() -> HeadroomFacts {
+    fn headroom(buffer: &str, count: u32) -> Headroom {
         let template = serde_json::from_value(json!({
             "metadata": {"labels": {"app": "web"}},
             "spec": {
-                "priority": 1000, "nodeSelector": {"team": "web"},
+                "priority": 1000, "nodeSelector": {"team": "web"}, "nodeName": "here",
                 "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}},
                     "volumeMounts": [{"name": "data", "mountPath": "/data"}]}],
                 "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
                     {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}],
             },
         }));
-        let buffer = PodKey::new("shop", "spare");
-        HeadroomFacts::lower(&buffer, &template.unwrap(), &Vocabulary::core()).unwrap()
+        let buffer = BufferKey::new("shop", buffer);
+        let template = TemplateFacts::lower(&buffer.namespace, Some(&template.unwrap()), &Vocabulary::core());
+        Headroom { buffer, template: Arc::new(template), count }
+    }
+
+    fn names(headroom: &Headroom, taken: &str) -> Vec<String> {
+        headroom.pods(|key| &*key.name == taken).map(|pod| pod.key.to_string()).collect()
     }
 
     /// BUF-05: as many pods as there is to be room for, with names and labels of their own and the lowest priority.
     #[test]
     fn headroom_is_made_of_pods_that_do_not_exist() {
-        let facts = facts();
-        let pods: Vec<PendingPod> = facts.pods(2).collect();
-        let names: Vec<String> = pods.iter().map(|pod| pod.key.to_string()).collect();
-        assert_eq!(names, ["shop/capacity-buffer-spare-1", "shop/capacity-buffer-spare-2"]);
+        let spare = headroom("spare", 2);
+        assert_eq!(names(&spare, ""), ["shop/capacity-buffer-spare-1", "shop/capacity-buffer-spare-2"]);
+        let pods: Vec<PendingPod> = spare.pods(|_| false).collect();
         assert!(pods.iter().all(|pod| pod.purpose == Purpose::Headroom && pod.class.priority == i32::MIN));
         let PodClass { requests, alternatives, .. } = &*pods[0].class;
         assert_eq!(requests.to_string(), "cpu=1 pods=1");
         assert_eq!(alternatives.iter().map(ToString::to_string).collect::<Vec<_>>(), ["team In [web]"]);
         assert_eq!(pods[0].labels.get("app").map(|app| &**app), Some("web"));
-        assert!(facts.faults.is_empty());
-        assert_eq!(facts.pods(0).count(), 0);
+        assert!(spare.can_be_planned());
+        assert_eq!(headroom("spare", 0).pods(|_| false).count(), 0);
     }
 
     /// BUF-17: claims that are not there, and that nobody will make, do not keep room from being planned.
     #[test]
     fn headroom_mounts_nothing() {
-        assert!(facts().pods(1).all(|pod| *pod.volumes == PodVolumes::none()));
+        assert!(headroom("spare", 1).pods(|_| false).all(|pod| *pod.volumes == PodVolumes::none()));
+    }
+
+    #[test]
+    fn a_pod_that_exists_keeps_its_name() {
+        let taken = "capacity-buffer-spare-1";
+        assert_eq!(names(&headroom("spare", 1), taken), ["shop/capacity-buffer-spare-2"]);
+    }
+
+    /// BUF-19: the name of a buffer may end like the number of a pod; its namespace tells it from its namesakes.
+    #[test]
+    fn pods_know_their_buffer() {
+        for buffer in ["spare", "spare-1", "1"] {
+            let found: Vec<_> = headroom(buffer, 2).pods(|_| false).map(|pod| Headroom::buffer_of(&pod.key)).collect();
+            assert_eq!(found, vec![Some(BufferKey::new("shop", buffer)); 2]);
+        }
+    }
+
+    #[test]
+    fn workloads_without_a_number_have_one_replica() {
+        let deployment = |spec: serde_json::Value| {
+            let found = json!({"metadata": {"name": "web", "namespace": "shop"}, "spec": spec});
+            WorkloadFacts::deployment(&serde_json::from_value(found).unwrap(), &Vocabulary::core()).unwrap()
+        };
+        let template = json!({"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "2"}}}]}});
+        let found = deployment(json!({"selector": {}, "template": template}));
+        assert_eq!((found.replicas, found.template.requests().to_string()), (1, "cpu=2 pods=1".to_owned()));
+        assert_eq!(deployment(json!({"selector": {}, "replicas": 0, "template": template})).replicas, 0);
     }
 }

@@ -10,7 +10,6 @@ use model::{BoundKind, Labels, NodeName, PodClass, PodKey, Resources, Text, Voca
 
 use super::go_duration;
 use super::pod_class::{Written, class};
-use super::pod_cost::{DeletionCostWriter, StatedCost};
 use super::pod_fault::PodFault;
 use super::pod_requests::MissingRequests;
 use super::pod_rules::volume_claims;
@@ -35,6 +34,8 @@ pub enum Owner {
 pub enum ControllerKind {
     /// A DaemonSet.
     DaemonSet,
+    /// A Job.
+    Job,
     /// A ReplicaSet.
     ReplicaSet,
     /// A ReplicationController.
@@ -61,8 +62,11 @@ pub enum Protection {
     Always,
     /// Until that moment; before the pod has started, the moment is not known.
     Until(Option<Timestamp>),
-    /// The annotation has a value that says nothing; this one.
-    Unreadable(Text),
+    /// The annotation has a value that says nothing.
+    Unreadable {
+        /// What is wrong with it.
+        problem: Text,
+    },
 }
 
 impl Protection {
@@ -70,9 +74,15 @@ impl Protection {
         match annotation {
             None => Self::None,
             Some("true") => Self::Always,
-            Some(text) => match go_duration::parse(text).filter(|length| *length > Duration::ZERO) {
-                None => Self::Unreadable(Text::from(text)),
-                Some(length) => Self::Until(started.and_then(|start| start.checked_add(length).ok())),
+            Some(text) => match go_duration::parse(text) {
+                Err(error) => {
+                    let problem = format!("failed to parse {text:?} as a duration: {error}");
+                    Self::Unreadable { problem: Text::from(problem) }
+                }
+                Ok(Duration::ZERO) => {
+                    Self::Unreadable { problem: Text::from(format!("duration {text:?} must be positive")) }
+                }
+                Ok(length) => Self::Until(started.and_then(|start| start.checked_add(length).ok())),
             },
         }
     }
@@ -80,10 +90,34 @@ impl Protection {
     /// Whether the pod is protected now.
     pub fn is_active(&self, now: Timestamp) -> bool {
         match self {
-            Self::None | Self::Unreadable(_) => false,
+            Self::None | Self::Unreadable { .. } => false,
             Self::Always | Self::Until(None) => true,
             Self::Until(Some(end)) => now < *end,
         }
+    }
+
+    /// Whether there is something to tell about it: that it ends, or that it is none.
+    pub fn is_remarkable(&self) -> bool {
+        matches!(self, Self::Until(_) | Self::Unreadable { .. })
+    }
+}
+
+/// What a pod's annotations say about the cost of its end, as it is written there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CostAnnotations {
+    /// `karpenter.sh/disruption-cost`
+    pub disruption: Option<Text>,
+    /// `controller.kubernetes.io/pod-deletion-cost`
+    pub deletion: Option<Text>,
+}
+
+impl CostAnnotations {
+    /// Most pods say nothing, and take no room for it.
+    fn read<'a>(annotation: impl Fn(&str) -> Option<&'a String>) -> Option<Arc<Self>> {
+        let text = |key: &str| annotation(key).map(|text| Text::from(text.as_str()));
+        let found =
+            Self { disruption: text(crate::labels::DISRUPTION_COST), deletion: text(crate::labels::POD_DELETION_COST) };
+        (found.disruption.is_some() || found.deletion.is_some()).then(|| Arc::new(found))
     }
 }
 
@@ -94,6 +128,8 @@ pub struct PodFacts {
     pub key: PodKey,
     /// Its identity; a pod of the same name made later has another.
     pub uid: Text,
+    /// Its resource version; zero if that is no number.
+    pub version: u64,
     /// When it was made.
     pub created: Timestamp,
     /// What decides where it may run.
@@ -116,6 +152,8 @@ pub struct PodFacts {
     pub is_ready: bool,
     /// Whether it may be disturbed.
     pub protection: Protection,
+    /// What its end costs, if it says.
+    pub costs: Option<Arc<CostAnnotations>>,
     /// Cluster or node critical: it leaves a node last.
     pub is_critical: bool,
     /// How long it may take to stop.
@@ -126,8 +164,6 @@ pub struct PodFacts {
     pub volume_claims: BTreeSet<Text>,
     /// The one object that made it and looks after it, if it is of a kind that matters.
     pub controller: Option<Controller>,
-    /// What it says about the cost of moving it.
-    pub stated_cost: StatedCost,
     /// What is only told of it.
     pub story: PodStory,
 }
@@ -156,6 +192,7 @@ impl PodFacts {
             volume_claims: volume_claims(spec, &key.name),
             key,
             uid: Text::from(metadata.uid.as_deref().unwrap_or_default()),
+            version: metadata.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or(0),
             created: metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
             class: Arc::new(class),
             faults,
@@ -170,6 +207,7 @@ impl PodFacts {
                 .is_some_and(|n| !n.is_empty()),
             is_ready: condition(status, "Ready").is_some_and(|found| found.status == "True"),
             protection: Protection::read(annotation(crate::labels::DO_NOT_DISRUPT).map(String::as_str), started),
+            costs: CostAnnotations::read(annotation),
             is_critical: matches!(
                 spec.priority_class_name.as_deref(),
                 Some("system-cluster-critical" | "system-node-critical")
@@ -177,10 +215,6 @@ impl PodFacts {
             grace: grace(spec),
             kind: Arc::new(kind),
             controller: controller(pod),
-            stated_cost: StatedCost::read(
-                annotation(crate::labels::DISRUPTION_COST).map(String::as_str),
-                annotation(crate::labels::POD_DELETION_COST).map(String::as_str),
-            ),
             story: PodStory::lower(pod, spec),
         })
     }
@@ -200,11 +234,6 @@ impl PodFacts {
     pub fn is_reschedulable(&self) -> bool {
         let returning = self.owner == Owner::StatefulSet && !self.is_terminal;
         (self.is_active() || returning) && !matches!(self.owner, Owner::DaemonSet | Owner::Node)
-    }
-
-    /// What moving it costs.
-    pub fn eviction_cost(&self, writer: DeletionCostWriter) -> f64 {
-        self.stated_cost.eviction_cost(self.class.priority, writer)
     }
 
     /// Its labels.
@@ -246,6 +275,7 @@ fn controller(pod: &core::Pod) -> Option<Controller> {
     let reference = owners.find(|reference| reference.controller == Some(true))?;
     let kind = match (reference.api_version.as_str(), reference.kind.as_str()) {
         ("apps/v1", "DaemonSet") => ControllerKind::DaemonSet,
+        ("batch/v1", "Job") => ControllerKind::Job,
         ("apps/v1", "ReplicaSet") => ControllerKind::ReplicaSet,
         ("apps/v1", "StatefulSet") => ControllerKind::StatefulSet,
         ("v1", "ReplicationController") => ControllerKind::ReplicationController,

@@ -363,7 +363,7 @@ fn controllers() {
         (owned("apps/v1", "DaemonSet", true), Some(ControllerKind::DaemonSet)),
         (owned("v1", "ReplicationController", true), Some(ControllerKind::ReplicationController)),
         (owned("apps/v1", "ReplicaSet", false), None),
-        (owned("batch/v1", "Job", true), None),
+        (owned("batch/v1", "Job", true), Some(ControllerKind::Job)),
         (owned("example.com/v1", "ReplicaSet", true), None),
     ];
     for (owners, kind) in table {
@@ -377,16 +377,24 @@ fn controllers() {
 fn protection() {
     let time = |text: &str| text.parse::<Timestamp>().unwrap();
     let (start, end) = ("2026-01-01T00:00:00Z", time("2026-01-01T01:30:00Z"));
+    let unreadable = |problem: &str| Protection::Unreadable { problem: problem.into() };
     let table = [
         (None, Some(start), Protection::None),
         (Some("true"), None, Protection::Always),
         (Some("1h30m"), Some(start), Protection::Until(Some(end))),
         (Some("1h30m"), None, Protection::Until(None)),
-        (Some("false"), Some(start), Protection::Unreadable("false".into())),
-        (Some("0s"), Some(start), Protection::Unreadable("0s".into())),
-        (Some("-1h"), Some(start), Protection::Unreadable("-1h".into())),
-        (Some("soon"), Some(start), Protection::Unreadable("soon".into())),
-        (Some(""), Some(start), Protection::Unreadable("".into())),
+        (
+            Some("false"),
+            Some(start),
+            unreadable("failed to parse \"false\" as a duration: time: invalid duration \"false\""),
+        ),
+        (Some("0s"), Some(start), unreadable("duration \"0s\" must be positive")),
+        (Some("-1h"), Some(start), unreadable("duration \"-1h\" must be positive")),
+        (
+            Some("5"),
+            Some(start),
+            unreadable("failed to parse \"5\" as a duration: time: missing unit in duration \"5\""),
+        ),
     ];
     for (annotation, started, expected) in table {
         let mut changes = vec![("status.startTime", started.map_or(Value::Null, |text| json!(text)))];
@@ -398,5 +406,5 @@ fn protection() {
     assert!(until.is_active(time("2026-01-01T01:29:59Z")));
     assert!(!until.is_active(end));
     assert!(Protection::Until(None).is_active(end) && Protection::Always.is_active(end));
-    assert!(!Protection::Unreadable("soon".into()).is_active(end) && !Protection::None.is_active(end));
+    assert!(!unreadable("").is_active(end) && !Protection::None.is_active(end));
 }

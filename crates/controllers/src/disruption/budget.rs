@@ -8,19 +8,14 @@ use jiff::{SignedDuration, Timestamp};
 
 /// A pool's nodes, and those of them that are unavailable already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Census {
-    pub(super) nodes: usize,
-    pub(super) disrupted: usize,
+pub(crate) struct Census {
+    pub(crate) nodes: usize,
+    pub(crate) disrupted: usize,
 }
 
-/// The number of empty nodes that the tightest budget allows now. A budget that cannot be read allows none: whoever
+/// The number of nodes that the tightest budget lets go now for a reason. A budget that cannot be read allows none: whoever
 /// wrote it wanted a brake.
-pub(super) fn allowed(pool: &NodePool, census: &Census, now: Timestamp) -> usize {
-    allowed_for(DisruptionReason::Empty, pool, census, now)
-}
-
-/// The same for nodes that go for this reason.
-pub(super) fn allowed_for(reason: DisruptionReason, pool: &NodePool, census: &Census, now: Timestamp) -> usize {
+pub(crate) fn allowed(pool: &NodePool, reason: DisruptionReason, census: &Census, now: Timestamp) -> usize {
     let budgets = &pool.spec.disruption.budgets;
     let limits = budgets.iter().map(|budget| limit(budget, reason, census.nodes, now));
     let unreadable = limits.clone().any(|limit| limit == Limit::Unreadable);
@@ -88,7 +83,7 @@ mod tests {
                 "template": {"spec": {"requirements": [], "nodeClassRef": {"group": "g", "kind": "K", "name": "n"}}}},
         }))
         .unwrap();
-        allowed(&pool, &Census { nodes, disrupted }, now.parse().unwrap())
+        allowed(&pool, DisruptionReason::Empty, &Census { nodes, disrupted }, now.parse().unwrap())
     }
 
     /// BUDG-01, BUDG-02, BUDG-03, BUDG-08: shares round up, the tightest wins, reasons select, nothing is negative.

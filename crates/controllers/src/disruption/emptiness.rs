@@ -1,86 +1,84 @@
 //! Empty nodes, and what keeps them. Pure.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use api::lower::NodeFacts;
 use api::node_claim::conditions;
 use api::{ConditionStatus, NodeClaim, labels};
 use jiff::Timestamp;
-use model::{NodeName, PodKey, PoolName};
+use model::{NodeName, PoolName};
 use state::{Cluster, Tracked};
 
 use super::budget::Census;
+use super::candidate::{Blocked, Candidate, candidate};
 use crate::lifecycle::quiet::{Remaining, remaining};
 use crate::lifecycle::{labels_of, name_of};
 
 /// When pods last came or went, by node.
 type PodEvents = BTreeMap<NodeName, Timestamp>;
 
-/// An empty node whose quiet time is over.
+/// An empty node whose quiet time is over, or one that nobody can judge because its pool is not there.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    pub(super) claim: Arc<NodeClaim>,
-    pub(super) node: Arc<NodeFacts>,
-    /// Why it stays nevertheless.
-    pub(super) blocker: Option<Blocker>,
+pub(super) enum Empty {
+    /// Nothing keeps it.
+    Unwanted(Candidate),
+    /// It stays.
+    Kept { claim: Arc<NodeClaim>, node: Arc<NodeFacts>, by: Kept },
 }
 
 /// What keeps an empty node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Blocker {
-    /// Pods are on their way to it.
-    Nominated,
-    /// Its owner asked for it.
-    NodeProtected,
-    /// A pod on it, be it a daemon, asked for it.
-    PodProtected { pod: PodKey },
-}
-
-impl fmt::Display for Blocker {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nominated => formatter.write_str("Node is nominated for a pending pod"),
-            Self::NodeProtected => {
-                formatter.write_str("Disruption is blocked through the \"karpenter.sh/do-not-disrupt\" annotation")
-            }
-            Self::PodProtected { pod } => {
-                write!(formatter, "Pod has \"karpenter.sh/do-not-disrupt\" annotation (Pod={pod})")
-            }
-        }
-    }
+pub(super) enum Kept {
+    /// It may not be disrupted.
+    Blocked(Blocked),
+    /// Room for pods of a buffer is kept on it.
+    ForBuffer,
 }
 
 /// Nodes of ours that are usable, quiet for long enough, and run nothing that would need another node.
 ///
 /// `pod_events` are the last pod events as this process saw them. The condition `Consolidatable` follows them with a
 /// delay: right after a node's last pod left, it still speaks of the time before that pod came.
-pub(super) fn candidates(cluster: &Cluster, pod_events: &PodEvents, now: Timestamp) -> Vec<Candidate> {
-    let joined = cluster.tracked().filter_map(|tracked| match tracked {
-        Tracked::Joined(claim, node) => Some((claim, node)),
-        Tracked::Claimed(_) | Tracked::Foreign(_) => None,
+pub(super) fn empties(cluster: &Cluster, pod_events: &PodEvents, now: Timestamp) -> Vec<Empty> {
+    let machines = cluster.tracked().filter(|machine| match machine {
+        Tracked::Joined(claim, node) => {
+            let event = pod_events.get(&node.name).copied();
+            is_usable(cluster, claim, node)
+                && (is_orphan(cluster, node) || is_quiet(cluster, claim) && is_over(cluster, claim, event, now))
+        }
+        Tracked::Claimed(_) | Tracked::Foreign(_) => false,
     });
-    joined
-        .filter(|(claim, node)| is_quiet(cluster, claim, node))
-        .filter(|(claim, node)| is_over(cluster, claim, pod_events.get(&node.name).copied(), now))
-        .map(|(claim, node)| {
-            let blocker = blocker(cluster, &claim, &node, now);
-            Candidate { claim, node, blocker }
-        })
-        .collect()
+    machines.filter_map(|machine| empty(cluster, &machine, now)).collect()
 }
 
-fn is_quiet(cluster: &Cluster, claim: &Arc<NodeClaim>, node: &NodeFacts) -> bool {
+fn empty(cluster: &Cluster, machine: &Tracked, now: Timestamp) -> Option<Empty> {
+    let Tracked::Joined(claim, node) = machine else { return None };
+    let kept = |by| Empty::Kept { claim: Arc::clone(claim), node: Arc::clone(node), by };
+    Some(match candidate(cluster, machine, now) {
+        Err(blocked) => kept(Kept::Blocked(blocked)),
+        Ok(_) if cluster.holds_headroom(&name_of(claim), &node.name) => kept(Kept::ForBuffer),
+        Ok(candidate) => Empty::Unwanted(candidate),
+    })
+}
+
+/// A node that could be given up: in use, not going, and with nothing on it that would need another node.
+fn is_usable(cluster: &Cluster, claim: &NodeClaim, node: &NodeFacts) -> bool {
+    let is_going = claim.metadata.deletion_timestamp.is_some() || node.deletion.is_some();
+    let is_empty = || !cluster.pods_on(&node.name).any(|pod| pod.is_reschedulable());
+    !is_going && node.is_labelled(labels::INITIALIZED) && is_empty()
+}
+
+/// A node of a pool that is not there any more.
+fn is_orphan(cluster: &Cluster, node: &NodeFacts) -> bool {
+    let pool = node.labels.get(labels::NODE_POOL).map(|pool| PoolName::new(pool.as_str()));
+    pool.is_some_and(|pool| cluster.pool(&pool).is_none())
+}
+
+fn is_quiet(cluster: &Cluster, claim: &NodeClaim) -> bool {
     let pool = PoolName::new(labels_of(claim).pool.as_str());
     let is_dynamic = cluster.pool(&pool).is_some_and(|pool| pool.spec.replicas.is_none());
-    let is_going = claim.metadata.deletion_timestamp.is_some() || node.deletion.is_some();
-    let is_empty = !cluster.pods_on(&node.name).any(|pod| pod.is_reschedulable());
-    is_dynamic
-        && !is_going
-        && is_empty
-        && node.is_labelled(labels::INITIALIZED)
-        && is_true(claim, conditions::CONSOLIDATABLE)
+    is_dynamic && is_true(claim, conditions::CONSOLIDATABLE)
 }
 
 /// Whether the quiet time since the last pod event is over, if one was seen.
@@ -95,19 +93,8 @@ fn is_true(claim: &NodeClaim, type_: &str) -> bool {
     conditions.into_iter().flatten().any(|found| found.type_ == type_ && found.status == ConditionStatus::True)
 }
 
-fn blocker(cluster: &Cluster, claim: &Arc<NodeClaim>, node: &NodeFacts, now: Timestamp) -> Option<Blocker> {
-    if cluster.is_nominated(&name_of(claim), &node.name, now) {
-        return Some(Blocker::Nominated);
-    }
-    if node.annotations.get(labels::DO_NOT_DISRUPT).is_some_and(|value| value == "true") {
-        return Some(Blocker::NodeProtected);
-    }
-    let protected = |pod: &&Arc<api::lower::PodFacts>| pod.is_active() && pod.protection.is_active(now);
-    cluster.pods_on(&node.name).find(protected).map(|pod| Blocker::PodProtected { pod: pod.key.clone() })
-}
-
 /// Counts a pool's nodes for its budgets.
-pub(super) fn census(cluster: &Cluster, pool: &PoolName) -> Census {
+pub(crate) fn census(cluster: &Cluster, pool: &PoolName) -> Census {
     let mut census = Census::default();
     let nodes: Vec<(Arc<NodeClaim>, Arc<NodeFacts>)> = cluster
         .tracked()
@@ -133,7 +120,7 @@ pub(super) fn census(cluster: &Cluster, pool: &PoolName) -> Census {
 mod tests {
     use api::lower::PodFacts;
     use api::{NillableDuration, NodePool};
-    use model::{ClaimName, PlaceId, Vocabulary};
+    use model::{ClaimName, InstanceType, PlaceId, Requirements, Resources, TypeName, Vocabulary};
     use serde_json::{Value, json};
     use state::{ManagedKind, Object};
 
@@ -157,16 +144,22 @@ mod tests {
             "spec": {"requirements": [], "nodeClassRef": class},
             "status": {"providerID": "kwok://n", "conditions": conditions}});
         let node = json!({"metadata": {"name": "n", "uid": "n", "annotations": node_annotations,
-            "labels": {"karpenter.sh/initialized": "true"}}, "spec": {"providerID": "kwok://n"}});
+            "labels": {"karpenter.sh/initialized": "true", "karpenter.sh/nodepool": "p"}}, "spec": {"providerID": "kwok://n"}});
         cluster.apply(Object::Pool(Arc::new(serde_json::from_value(pool).unwrap())));
         cluster.apply(Object::Claim(Arc::new(serde_json::from_value(claim).unwrap())));
         let node = NodeFacts::lower(&serde_json::from_value(node).unwrap()).unwrap();
         cluster.apply(Object::Node(Arc::new(node)));
+        cluster.set_types(PoolName::new("p"), Arc::from([sold()]));
         for pod in pods {
             let pod = serde_json::from_value(pod.clone()).unwrap();
             cluster.apply(Object::Pod(Arc::new(PodFacts::lower(&pod, &Vocabulary::core()).unwrap())));
         }
         cluster
+    }
+
+    fn sold() -> Arc<InstanceType> {
+        let (name, none) = (TypeName::new("m"), Resources::none);
+        InstanceType::new(name, Requirements::none(), none(), none(), Vec::new())
     }
 
     fn pod(owner: &str, more: &Value) -> Value {
@@ -181,10 +174,11 @@ mod tests {
     }
 
     fn judge(cluster: &Cluster) -> String {
-        match candidates(cluster, &PodEvents::new(), Timestamp::from_second(NOW).unwrap()).as_slice() {
+        match empties(cluster, &PodEvents::new(), Timestamp::from_second(NOW).unwrap()).as_slice() {
             [] => "stays".to_owned(),
-            [Candidate { blocker: None, .. }] => "goes".to_owned(),
-            [Candidate { blocker: Some(blocker), .. }] => blocker.to_string(),
+            [Empty::Unwanted(_)] => "goes".to_owned(),
+            [Empty::Kept { by: Kept::ForBuffer, .. }] => "has buffer pods".to_owned(),
+            [Empty::Kept { by: Kept::Blocked(blocked), .. }] => blocked.sentence(),
             several => panic!("{} candidates", several.len()),
         }
     }
@@ -232,7 +226,7 @@ mod tests {
         let now = Timestamp::from_second(NOW).unwrap();
         for (left, count) in [(NOW - 1, 1), (NOW, 1)] {
             let events = PodEvents::from([(NodeName::new("n"), Timestamp::from_second(left).unwrap())]);
-            assert_eq!(candidates(&cluster, &events, now).len(), count, "the pool waits 0s");
+            assert_eq!(empties(&cluster, &events, now).len(), count, "the pool waits 0s");
         }
         let mut pool = NodePool::clone(cluster.pool(&PoolName::new("p")).unwrap());
         pool.spec.disruption.consolidate_after = NillableDuration::parse("30s").unwrap();
@@ -240,7 +234,7 @@ mod tests {
         cluster.apply(Object::Pool(Arc::new(pool)));
         for (left, count) in [(NOW - 1, 0), (NOW - 30, 1)] {
             let events = PodEvents::from([(NodeName::new("n"), Timestamp::from_second(left).unwrap())]);
-            assert_eq!(candidates(&cluster, &events, now).len(), count, "left at {left}");
+            assert_eq!(empties(&cluster, &events, now).len(), count, "left at {left}");
         }
     }
 
@@ -253,6 +247,18 @@ mod tests {
                 cluster.nominate(place.clone(), Timestamp::from_second(until).unwrap());
                 assert_eq!(judge(&cluster), expected, "{place} until {until}");
             }
+        }
+    }
+
+    /// BUF-12: an empty node on which room is kept stays, whether the plan knew its claim or already its node.
+    #[test]
+    fn nodes_with_room_for_a_buffer_stay() {
+        for place in [PlaceId::Node(NodeName::new("n")), PlaceId::Claim(ClaimName::new("c"))] {
+            let mut cluster = cluster(&json!({}), &["Consolidatable"], &[]);
+            assert!(!cluster.set_held(BTreeMap::from([(place, 2)])));
+            assert_eq!(judge(&cluster), "has buffer pods");
+            assert!(cluster.set_held(BTreeMap::new()), "somebody should look at the node");
+            assert_eq!(judge(&cluster), "goes");
         }
     }
 }

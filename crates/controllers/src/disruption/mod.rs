@@ -1,59 +1,70 @@
 //! Taking away what is no longer needed. For now: nodes that are empty.
 
-mod budget;
-mod emptiness;
+pub(crate) mod budget;
+pub(crate) mod candidate;
+pub(crate) mod cost;
+pub(crate) mod emptiness;
+mod protection;
 mod told;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::NodeClaim;
+use api::lower::NodeFacts;
+use api::node_pool::DisruptionReason;
+use api::{NodeClaim, NodePool};
+use jiff::Timestamp;
 use model::PoolName;
+use state::Cluster;
 use tokio::time::Instant;
 
 use crate::context::Context;
-use crate::events::{Notice, QUIET, Tone, about};
+use crate::events::{Notice, QUIET, Quiet, Tone, about};
 use crate::lifecycle::{labels_of, name_of, termination_mode};
+use crate::provisioning;
 use crate::work::{Next, Outcome};
 use crate::write::{self, WriteError};
-use emptiness::{Blocker, Candidate};
+use candidate::Candidate;
+use emptiness::{Empty, Kept};
 
 /// Candidates are looked at this often, should nothing change before.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// That a node cannot be consolidated is told once in a quarter of an hour, for whatever reason.
+const LONG_QUIET: Quiet = Quiet::of_reason(Duration::from_secs(15 * 60));
 
 /// Ends empty nodes, as many as their pools' budgets allow.
 pub(crate) async fn reconcile(context: &Context) -> Outcome {
+    provisioning::learn_types(context).await;
     let now = context.now();
     let began = Instant::now();
-    let (candidates, mut allowed) = {
+    let (empties, mut allowed) = {
         let cluster = context.cluster();
-        // Nominations live in memory. After a restart one pass has to renew them before an empty node is known to be
-        // unwanted.
-        if cluster.waiting().next().is_some() && context.notes().passes == 0 {
+        // Nominations, and the room that is kept for buffers, live in memory. After a restart one pass has to renew them
+        // before an empty node is known to be unwanted.
+        if cluster.wants_room() && context.notes().passes == 0 {
             return Ok(Next::After(Duration::from_secs(1)));
         }
-        let candidates = emptiness::candidates(&cluster, &context.notes().pod_events, now);
+        let empties = emptiness::empties(&cluster, &context.notes().pod_events, now);
         told::budgets(context, cluster.pools().map(|(name, pool)| (name, &**pool, emptiness::census(&cluster, name))));
-        let pools: BTreeMap<PoolName, usize> = cluster
-            .pools()
-            .map(|(name, pool)| (name.clone(), budget::allowed(pool, &emptiness::census(&cluster, name), now)))
-            .collect();
-        (candidates, pools)
+        let pools: BTreeMap<PoolName, usize> =
+            cluster.pools().map(|(name, pool)| (name.clone(), allowed(&cluster, name, pool, now))).collect();
+        (empties, pools)
     };
-    told::looked(
-        &context.metrics,
-        candidates.iter().filter(|candidate| candidate.blocker.is_none()).count(),
-        began.elapsed(),
-    );
-    let mut is_left_over = false;
-    for Candidate { claim, node, blocker } in candidates {
-        let pool = PoolName::new(labels_of(&claim).pool.as_str());
-        if let Some(blocker) = blocker {
-            is_left_over = true;
-            report_blocked(context, &claim, &node, &blocker);
-            continue;
-        }
+    let unwanted = empties.iter().filter(|empty| matches!(empty, Empty::Unwanted(_))).count();
+    told::looked(&context.metrics, unwanted, began.elapsed());
+    let mut is_left_over = protection::tell(context, now);
+    for empty in empties {
+        let Candidate { claim, node, pool } = match empty {
+            Empty::Unwanted(candidate) => candidate,
+            Empty::Kept { claim, node, by } => {
+                // Whoever finds other room says so; only what blocks may pass unnoticed.
+                is_left_over |= matches!(by, Kept::Blocked(_));
+                report_kept(context, &claim, &node, &by);
+                continue;
+            }
+        };
+        let pool = PoolName::new(pool.metadata.name.as_deref().unwrap_or_default());
         let room = allowed.entry(pool).or_insert(0);
         if *room == 0 {
             is_left_over = true;
@@ -65,7 +76,7 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     Ok(if is_left_over { Next::After(LOOK_AGAIN) } else { Next::OnChange })
 }
 
-async fn end(context: &Context, claim: &Arc<NodeClaim>, node: &api::lower::NodeFacts) -> Result<(), write::WriteError> {
+async fn end(context: &Context, claim: &Arc<NodeClaim>, node: &NodeFacts) -> Result<(), write::WriteError> {
     tracing::info!(NodeClaim.name = %name_of(claim), Node.name = %node.name, reason = "empty", "disrupting node(s)");
     match write::delete_claim(context, claim).await {
         Err(WriteError::Observed { .. }) => {
@@ -97,11 +108,18 @@ fn would_end(context: &Context, claim: &Arc<NodeClaim>) {
     }
 }
 
-fn report_blocked(context: &Context, claim: &NodeClaim, node: &api::lower::NodeFacts, blocker: &Blocker) {
-    let now = context.now();
+fn allowed(cluster: &Cluster, name: &PoolName, pool: &NodePool, now: Timestamp) -> usize {
+    budget::allowed(pool, DisruptionReason::Empty, &emptiness::census(cluster, name), now)
+}
+
+/// Tells why a node stays, at the node and at its claim.
+fn report_kept(context: &Context, claim: &NodeClaim, node: &NodeFacts, kept: &Kept) {
+    let (reason, message, quiet) = match kept {
+        Kept::Blocked(blocked) => ("DisruptionBlocked", blocked.sentence(), QUIET),
+        Kept::ForBuffer => ("Unconsolidatable", format!("Node \"{}\" has buffer pods", node.name), LONG_QUIET),
+    };
     for about in [about::node(node), about::claim(claim)] {
-        let message = blocker.to_string();
-        let notice = Notice { about, tone: Tone::Normal, reason: "DisruptionBlocked", message, quiet: QUIET };
-        context.recorder.publish(now, notice);
+        let notice = Notice { about, tone: Tone::Normal, reason, message: message.clone(), quiet };
+        context.recorder.publish(context.now(), notice);
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn budgets<'a>(context: &Context, pools: impl IntoIterator<Item = (&'
     for (name, pool, census) in pools {
         for (reason, label) in REASONS {
             let labels = [name.to_string(), label.to_owned()];
-            let room = budget::allowed_for(reason, pool, &census, now).min(UNBOUNDED);
+            let room = budget::allowed(pool, reason, &census, now).min(UNBOUNDED);
             allowed.push((labels.clone(), room as f64));
             consuming.push((labels, census.disrupted as f64));
         }

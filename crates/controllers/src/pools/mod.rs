@@ -52,7 +52,7 @@ pub(crate) async fn reconcile(context: &Context, name: &PoolName) -> Outcome {
     let now = context.now();
     context.notes().counted.insert(name.clone(), now);
     let becomes_ready = !is_ready(&pool) && has_ready(&status);
-    if becomes_ready && context.cluster().waiting().next().is_some() {
+    if becomes_ready && context.cluster().wants_room() {
         context.request(Work::Provision);
     }
     Ok(Next::OnChange)

@@ -106,8 +106,22 @@ impl Options {
     /// The settings that were changed although nothing reads them yet. Whoever set one should hear about it.
     pub fn without_effect(&self, program: &Program) -> Vec<&'static str> {
         let Ok(default) = Self::from_args(program, [], &|_| None) else { return Vec::new() };
-        let FeatureGates { reserved_capacity, node_overlay, static_capacity, .. } = default.feature_gates;
-        let gates = FeatureGates { reserved_capacity, node_overlay, static_capacity, ..self.feature_gates };
+        let FeatureGates {
+            reserved_capacity,
+            node_overlay,
+            static_capacity,
+            capacity_buffer,
+            pod_deletion_cost_management,
+            ..
+        } = default.feature_gates;
+        let gates = FeatureGates {
+            reserved_capacity,
+            node_overlay,
+            static_capacity,
+            capacity_buffer,
+            pod_deletion_cost_management,
+            ..self.feature_gates
+        };
         let settings = [
             ("feature-gates", gates == default.feature_gates),
             ("ignore-dra-requests", self.ignore_dra_requests == default.ignore_dra_requests),

@@ -365,7 +365,10 @@ fn settings_without_effect_are_named_when_they_were_changed() {
     assert_eq!(changed("", &[]), Vec::<&str>::new());
     assert_eq!(changed("--metrics-port=9000", &["IGNORE_DRA_REQUESTS=false"]), ["ignore-dra-requests"]);
     assert_eq!(
-        changed("--feature-gates=ReservedCapacity=false,NodeOverlay=true", &["PREFERENCE_POLICY=Ignore"]),
+        changed(
+            "--feature-gates=ReservedCapacity=false,NodeOverlay=true,CapacityBuffer=true,PodDeletionCostManagement=true",
+            &["PREFERENCE_POLICY=Ignore"]
+        ),
         Vec::<&str>::new()
     );
     assert_eq!(

@@ -3,8 +3,19 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::PodKey;
+use model::{BufferKey, NodeName, PodKey};
 use tokio::time::Instant;
+
+/// Why there is something to plan.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Trigger {
+    /// A pod waits.
+    Pod(PodKey),
+    /// A buffer wants other room than before, or is gone.
+    Buffer(BufferKey),
+    /// Pods came to a node on which room was kept.
+    RoomTaken(NodeName),
+}
 
 /// Collects waiting pods until none is new for a while, or until it has taken long enough.
 #[derive(Debug)]
@@ -12,7 +23,7 @@ pub(crate) struct Batch {
     idle: Duration,
     max: Duration,
     opened: Option<Instant>,
-    seen: BTreeSet<PodKey>,
+    seen: BTreeSet<Trigger>,
 }
 
 impl Batch {
@@ -20,9 +31,9 @@ impl Batch {
         Self { idle, max, opened: None, seen: BTreeSet::new() }
     }
 
-    /// A pod waits. Answers when the window closes now, or nothing if the pod was seen in this window before.
-    pub(crate) fn add(&mut self, pod: PodKey, now: Instant) -> Option<Instant> {
-        if !self.seen.insert(pod) {
+    /// There is something to plan. Answers when the window closes now, or nothing if that was known in this window.
+    pub(crate) fn add(&mut self, trigger: Trigger, now: Instant) -> Option<Instant> {
+        if !self.seen.insert(trigger) {
             return None;
         }
         let opened = *self.opened.get_or_insert(now);
@@ -40,6 +51,10 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn waiting(pod: &str) -> Trigger {
+        Trigger::Pod(PodKey::new("default", pod))
+    }
 
     fn seconds(from: Instant, at: Option<Instant>) -> Option<f64> {
         at.map(|at| at.duration_since(from).as_secs_f64())
@@ -59,10 +74,10 @@ mod tests {
         ];
         for (pod, at, closes) in table {
             let now = start + Duration::from_secs_f64(at);
-            assert_eq!(seconds(start, batch.add(PodKey::new("default", pod), now)), closes, "{pod} at {at}");
+            assert_eq!(seconds(start, batch.add(waiting(pod), now)), closes, "{pod} at {at}");
         }
         batch.close(start + Duration::from_secs(10));
         let later = start + Duration::from_secs(20);
-        assert_eq!(seconds(start, batch.add(PodKey::new("default", "a"), later)), Some(21.0), "a new window");
+        assert_eq!(seconds(start, batch.add(waiting("a"), later)), Some(21.0), "a new window");
     }
 }

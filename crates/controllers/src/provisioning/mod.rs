@@ -17,10 +17,11 @@ use model::{ClaimName, PlaceId, Plan, PlannedClaim, PodKey, PoolName, Purpose, S
 use state::{Cluster, Object};
 use tokio::time::Instant;
 
-pub(crate) use batch::Batch;
+pub(crate) use batch::{Batch, Trigger};
 pub(crate) use claims::{Defaults, Particulars, from_template, quantities, seed_of};
 pub(crate) use zones::EffectiveZone;
 
+use crate::buffers::{self, Found};
 use crate::context::Context;
 use crate::lifecycle;
 use crate::work::{Next, Outcome, WorkError};
@@ -30,12 +31,14 @@ use crate::write::{self, WriteError};
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// Prices are asked for this often, should no pod need a place before.
 const PRICES_LAST: Duration = Duration::from_secs(3600);
+/// Room that is only kept free is looked for anew after this long: a node may have gone or filled up unnoticed.
+const LOOK_AGAIN_AT_ROOM: Duration = Duration::from_secs(30);
 const SHORTEST_NOMINATION: Duration = Duration::from_secs(10);
 
 /// A claim of the plan that now exists.
 pub(crate) struct CreatedClaim {
-    name: ClaimName,
-    planned: PlannedClaim,
+    pub(crate) name: ClaimName,
+    pub(crate) planned: PlannedClaim,
 }
 
 /// One pass: snapshot, plan, create, report.
@@ -43,15 +46,18 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     let closed = context.notes().window_closed.take().unwrap_or_else(Instant::now);
     refresh_types(context).await;
     let now = context.now();
-    let (snapshot, pools) = {
+    let (snapshot, pools, room) = {
         let mut cluster = context.cluster();
+        let room = buffers::refresh(&mut cluster);
         let pools: BTreeMap<PoolName, Arc<NodePool>> =
             cluster.pools().map(|(name, pool)| (name.clone(), Arc::clone(pool))).collect();
-        (cluster.snapshot(now), pools)
+        (cluster.snapshot(now), pools, room)
     };
     report::zones(context, &snapshot);
+    let real = RealPods::of(&snapshot);
     if snapshot.pending.is_empty() {
         report::ignored(context);
+        buffers::settle(context, &room, Found { plan: &Plan::default(), created: &[], real: &real }).await;
         context.notes().passes += 1;
         return Ok(Next::OnChange);
     }
@@ -61,8 +67,9 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     context.census.solved();
     let plan = solved.ok_or(WorkError::Unsolved)?;
     context.metrics.solved(solve_started.elapsed().as_secs_f64(), &plan);
-    report::plan(&plan, snapshot.pools.is_empty(), closed, solve_started);
-    let real = RealPods::of(&snapshot);
+    if real.are_waiting() || !plan.claims.is_empty() {
+        report::plan(&plan, snapshot.pools.is_empty(), closed, solve_started);
+    }
     report::decisions(context, &plan, &real);
     nominate(context, real.expected_on(&plan).cloned());
     expect_pods(context, &plan, &real);
@@ -73,19 +80,33 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     });
     let (created, failed) = split(join_all(creations).await);
     report::events(context, &plan, &created, &real);
+    buffers::settle(context, &room, Found { plan: &plan, created: &created, real: &real }).await;
     context.notes().passes += 1;
-    finish(failed)
+    let look_again = if real.are_waiting() || !created.is_empty() { LOOK_AGAIN } else { LOOK_AGAIN_AT_ROOM };
+    finish(failed, look_again)
 }
 
 /// Tells pods that wait from room that is only kept free.
 pub(crate) struct RealPods<'a> {
     headroom: BTreeSet<&'a PodKey>,
+    count: usize,
 }
 
 impl<'a> RealPods<'a> {
     fn of(snapshot: &'a Snapshot) -> Self {
         let headroom = snapshot.pending.iter().filter(|pod| pod.purpose == Purpose::Headroom);
-        Self { headroom: headroom.map(|pod| &pod.key).collect() }
+        let headroom: BTreeSet<&PodKey> = headroom.map(|pod| &pod.key).collect();
+        Self { count: snapshot.pending.len() - headroom.len(), headroom }
+    }
+
+    /// Whether pods need a place, rather than room be kept.
+    fn are_waiting(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Those of these pods that only stand for room.
+    pub(crate) fn headroom_among<'b>(&'b self, pods: &'b [PodKey]) -> impl Iterator<Item = &'b PodKey> {
+        pods.iter().filter(|pod| self.headroom.contains(pod))
     }
 
     /// The places that pods will come to. Room that is kept free keeps no place: the place may be taken away, and the
@@ -107,8 +128,8 @@ impl<'a> RealPods<'a> {
 }
 
 /// As long as pods need a place they are planned again now and then: it renews the nominations that keep their nodes.
-fn finish(failed: Vec<WriteError>) -> Outcome {
-    failed.into_iter().next().map_or(Ok(Next::After(LOOK_AGAIN)), |error| Err(error.into()))
+fn finish(failed: Vec<WriteError>, look_again: Duration) -> Outcome {
+    failed.into_iter().next().map_or(Ok(Next::After(look_again)), |error| Err(error.into()))
 }
 
 fn split(results: Vec<Result<Option<CreatedClaim>, WriteError>>) -> (Vec<CreatedClaim>, Vec<WriteError>) {
@@ -132,6 +153,20 @@ pub(crate) async fn refresh_prices(context: &Context) -> Outcome {
 /// Asks the provider what each pool can buy now; answers whether every question was answered.
 pub(crate) async fn refresh_types(context: &Context) -> bool {
     let pools: Vec<Arc<NodePool>> = context.cluster().pools().map(|(_, pool)| Arc::clone(pool)).collect();
+    ask_types(context, pools).await
+}
+
+/// Asks what those pools can buy of which nothing is known: right after a start there may have been no pod to plan for.
+pub(crate) async fn learn_types(context: &Context) {
+    let pools: Vec<Arc<NodePool>> = {
+        let cluster = context.cluster();
+        let unknown = cluster.pools().filter(|(name, _)| cluster.types(name).is_none());
+        unknown.map(|(_, pool)| Arc::clone(pool)).collect()
+    };
+    ask_types(context, pools).await;
+}
+
+async fn ask_types(context: &Context, pools: Vec<Arc<NodePool>>) -> bool {
     let mut is_complete = true;
     for pool in pools {
         let Some(name) = pool.metadata.name.as_deref().map(PoolName::new) else { continue };

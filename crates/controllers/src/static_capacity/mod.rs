@@ -6,7 +6,7 @@ mod decide;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::lower::{self, DeletionCostWriter, Owner, PodFacts};
+use api::lower::{self, Owner, PodFacts};
 use api::{NodeClaim, NodePool, labels};
 use cloud::LaunchId;
 use futures::future::join_all;
@@ -18,6 +18,7 @@ pub(crate) use attempts::Attempts;
 use decide::{Census, Growth, Load, Member};
 
 use crate::context::Context;
+use crate::disruption::cost::{DeletionCosts, eviction_cost};
 use crate::lifecycle::name_of;
 use crate::provisioning::{Defaults, Particulars, from_template, seed_of};
 use crate::work::{Next, Outcome, Work};
@@ -84,11 +85,8 @@ pub(crate) async fn scale_down(context: &Context, name: &PoolName) -> Outcome {
     );
     let leaving = {
         let (cluster, now) = (context.cluster(), context.now());
-        let writer = match context.gates.pod_deletion_cost_management {
-            true => DeletionCostWriter::Ourselves,
-            false => DeletionCostWriter::Owner,
-        };
-        decide::leaving(active.iter().map(|claim| member(&cluster, claim, writer, now)).collect(), excess)
+        let costs = context.deletion_costs();
+        decide::leaving(active.iter().map(|claim| member(&cluster, claim, costs, now)).collect(), excess)
     };
     let ending = leaving.iter().take(AT_ONCE).map(|claim| end(context, name, claim));
     join_all(ending).await.into_iter().collect::<Result<(), _>>()?;
@@ -194,7 +192,7 @@ async fn end(context: &Context, pool: &PoolName, name: &ClaimName) -> Result<(),
     Ok(())
 }
 
-fn member(cluster: &Cluster, claim: &Arc<NodeClaim>, writer: DeletionCostWriter, now: Timestamp) -> Member {
+fn member(cluster: &Cluster, claim: &Arc<NodeClaim>, costs: DeletionCosts, now: Timestamp) -> Member {
     let created = claim.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
     let node = cluster.node_of(claim);
     let pods: Vec<&Arc<PodFacts>> =
@@ -206,7 +204,7 @@ fn member(cluster: &Cluster, claim: &Arc<NodeClaim>, writer: DeletionCostWriter,
     } else if pods.iter().all(stays_behind) && !is_protected {
         Load::Empty
     } else {
-        let moving: f64 = pods.iter().map(|pod| pod.eviction_cost(writer)).sum();
+        let moving: f64 = pods.iter().map(|pod| eviction_cost(pod, costs)).sum();
         let left = decide::lifetime_left(created, claim.spec.expire_after.as_duration(), now);
         Load::Busy { is_protected, cost: moving * left }
     };

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bound;
 #[cfg(test)]
+mod buffers;
+#[cfg(test)]
 mod changes;
 #[cfg(test)]
 mod daemons;

@@ -232,10 +232,13 @@ fn wake(wake: &Wake) -> String {
         Wake::Waiting(pod) => format!("waiting {}", pod.name),
         Wake::PodMoved(node) => format!("moved {node}"),
         Wake::PodLeft(node) => format!("left {node}"),
+        Wake::Protection(pod) => format!("protection {}", pod.name),
         Wake::Claim(claim) => format!("claim {claim}"),
         Wake::Node(node) => format!("node {node}"),
         Wake::Pool(pool) => format!("pool {pool}"),
         Wake::Overlays => "overlays".to_owned(),
+        Wake::Buffer(buffer) => format!("buffer {buffer}"),
+        Wake::Headroom(buffer) => format!("headroom {buffer}"),
     }
 }
 

@@ -1,6 +1,9 @@
 //! Whole worlds: seeds with faults, planted mistakes, idle days.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
+mod buffers;
+mod candidates;
+mod deletion_cost;
 mod found;
 mod idle;
 mod kwok_world;
