@@ -39,18 +39,6 @@ impl ClaimDraft {
         self.claim = claim;
     }
 
-    /// Whether all that changed is why something is not known yet: the words of conditions, and no state.
-    pub(crate) fn changes_only_words(&self) -> bool {
-        let Some(stored) = &self.claim.status else { return false };
-        let state = |condition: &Condition| {
-            let kind = condition.type_.clone();
-            (kind, condition.status, condition.last_transition_time.clone(), condition.observed_generation)
-        };
-        let states = |status: &NodeClaimStatus| status.conditions.iter().flatten().map(state).collect::<Vec<_>>();
-        let rest = |status: &NodeClaimStatus| NodeClaimStatus { conditions: None, ..status.clone() };
-        *stored != self.status && states(stored) == states(&self.status) && rest(stored) == rest(&self.status)
-    }
-
     /// The status under change.
     pub(crate) fn status(&mut self) -> &mut NodeClaimStatus {
         &mut self.status
@@ -91,6 +79,18 @@ impl ClaimDraft {
     /// Since when a condition is as it is.
     pub(crate) fn since(&self, type_: &str) -> Option<Timestamp> {
         self.condition(type_).map(|condition| condition.last_transition_time.0)
+    }
+
+    /// Whether all that changed is why something is not known yet: the words of conditions, and no state.
+    pub(crate) fn changes_only_words(&self) -> bool {
+        let Some(stored) = &self.claim.status else { return false };
+        let state = |condition: &Condition| {
+            let kind = condition.type_.clone();
+            (kind, condition.status, condition.last_transition_time.clone(), condition.observed_generation)
+        };
+        let states = |status: &NodeClaimStatus| status.conditions.iter().flatten().map(state).collect::<Vec<_>>();
+        let rest = |status: &NodeClaimStatus| NodeClaimStatus { conditions: None, ..status.clone() };
+        *stored != self.status && states(stored) == states(&self.status) && rest(stored) == rest(&self.status)
     }
 
     /// Writes the status if it changed.
