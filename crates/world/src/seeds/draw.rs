@@ -53,6 +53,11 @@ pub fn draw(seed: u64) -> Drawn {
     let nothing =
         |app: &App| Action::Scale(Scale { deployment: app.name.clone(), namespace: "default".to_owned(), replicas: 0 });
     steps.extend(apps.iter().map(|app| Step { at: SETTLED, action: nothing(app) }));
+    let fixed = fixed_pool(seed, cloud);
+    if !fixed.is_empty() {
+        settings.insert("FEATURE_GATES".to_owned(), "StaticCapacity=true".to_owned());
+    }
+    steps.extend(fixed);
     steps.sort_by_key(|step| step.at);
     let scenario =
         Scenario { name: format!("seed {seed}"), cloud, settings, faults: FaultPlan::default(), steps, end: EMPTY };
@@ -212,6 +217,32 @@ fn pool(name: &str, cloud: CloudKind, class: &Value, chance: &Chance, limits: Op
         pool["spec"]["limits"] = limits;
     }
     pool
+}
+
+/// Now and then a pool of fixed size that somebody makes larger and smaller. Its chance is its own: the other stories
+/// stay what they were before there were such pools.
+fn fixed_pool(seed: u64, cloud: CloudKind) -> Vec<Step> {
+    let chance = Chance::of(seed, "static pool");
+    // The embedded AWS is asked for what a plan lists; a claim that lists nothing is for a real one to choose for.
+    if cloud == CloudKind::Aws || !chance.percent(30) {
+        return Vec::new();
+    }
+    let (_, reference) = class(cloud);
+    let limits = chance.percent(50).then(|| json!({"nodes": chance.number(1..=4).to_string()}));
+    let mut pool = pool("fixed", cloud, &reference, &chance, limits);
+    if let Some(spec) = pool["spec"].as_object_mut() {
+        spec.remove("weight");
+    }
+    let listed = json!({"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["s-4x-amd64-linux"]});
+    pool["spec"]["template"]["spec"]["requirements"] = json!([listed]);
+    let mut resized = |at: Duration, replicas: u32| {
+        pool["spec"]["replicas"] = json!(replicas);
+        Step { at, action: Action::Apply(vec![pool.clone()]) }
+    };
+    let first = resized(Duration::ZERO, chance.number(0..=3));
+    let changes = (0..chance.number(1..=4)).map(|_| resized(minutes(&chance, 1..=35), chance.number(0..=5)));
+    let changes: Vec<Step> = changes.collect();
+    [first].into_iter().chain(changes).chain([resized(SETTLED, 0)]).collect()
 }
 
 fn daemon() -> Value {
