@@ -28,9 +28,6 @@ families! {
             "Pods that have to move because the controller ended their NodeClaim, by why and how";
         evictions: Counter ["code"]
             "karpenter_pods_eviction_requests_total", "Evictions asked for, by HTTP code of the answer";
-        evictions_held_back: Counter ["reason"]
-            "karpenter_pods_evictions_held_back_total",
-            "Evictions that disruption budgets refused, by whether that can ever change";
         drained: Counter ["reason"]
             "karpenter_pods_drained_total", "Pods that were evicted or deleted from nodes on their way out, by why";
     }

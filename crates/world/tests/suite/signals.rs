@@ -337,6 +337,35 @@ fn events_and_scrape(reduced: &'static str) -> (Vec<String>, String) {
     .unwrap()
 }
 
+/// CFG-08: without an election nobody asks for a Lease, and the work is done; with one it is done by who holds it.
+#[test]
+fn leader_election_can_be_disabled() {
+    for disabled in ["true", "false"] {
+        let (seen, scrape) = run_in_virtual_time(15, async move {
+            let world = World::start(WorldSettings::new(15, CloudKind::Kwok));
+            let seen = Arc::new(Seen::default());
+            let settings = ControllerSettings {
+                meddler: Some(Arc::clone(&seen) as Arc<dyn Meddler>),
+                ..ControllerSettings::default()
+            };
+            let settings = settings.with("DISABLE_LEADER_ELECTION", disabled);
+            let controller = world.start_controller("alpha", &settings).unwrap();
+            let objects = vec![class(), pool("100%", &[]), workload("Deployment", "web", "3", Some(1))];
+            Player::new(&world).perform(&Action::Apply(objects)).await.unwrap();
+            sleep_until(world.clock(), Duration::from_secs(60)).await;
+            let effects = seen.0.lock().unwrap().clone();
+            (effects, controller.metrics())
+        })
+        .unwrap();
+        let asked = seen.iter().any(|effect| effect.ends_with("leases"));
+        assert_eq!(
+            (asked, scrape.contains("leader_election_master_status")),
+            (disabled == "false", disabled == "false")
+        );
+        assert_eq!(sum(&scrape, "karpenter_nodeclaims_created_total", &[("nodepool", "default")]), 1.0, "{disabled}");
+    }
+}
+
 /// Pods can never be listed.
 struct PodsAreSilent;
 
