@@ -51,7 +51,7 @@ impl WriteError {
     /// Whether the write may have happened all the same: no answer came, or one that does not say.
     pub(crate) fn is_unanswered(&self) -> bool {
         match self {
-            Self::Conflict { .. } | Self::NotFound { .. } => false,
+            Self::Conflict { .. } | Self::NotFound { .. } | Self::Observed { .. } => false,
             Self::Failed { source, .. } => !matches!(&**source, kube::Error::Api(status) if status.code < 500),
         }
     }

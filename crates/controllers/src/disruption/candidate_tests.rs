@@ -109,7 +109,8 @@ fn judge(words: &str) -> String {
     judged.map_or_else(|blocked| blocked.to_string(), |_| "may go".to_owned())
 }
 
-/// CAND-01, CAND-11: what speaks against a machine itself. Each line has all the reasons that come later as well.
+/// CAND-01, CAND-11: what speaks against a machine itself, reboots aside, which nobody asks for yet. Each line has all
+/// the reasons that come later as well.
 #[test]
 fn machines_are_judged_in_order() {
     let later = ["nominated", "protected", "unpooled poolless", "pod:hold=true"];
