@@ -4,7 +4,7 @@
 //! pods itself, at the time of every eviction that succeeded. Seeds draw budgets with a whole `minAvailable`; other forms
 //! are not counted here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -32,15 +32,18 @@ pub(super) fn check(timeline: &Timeline) -> Vec<Violation> {
 struct Seen {
     pods: BTreeMap<ObjectKey, Arc<Value>>,
     budgets: BTreeMap<ObjectKey, Arc<Value>>,
-    claims: BTreeMap<ObjectKey, Arc<Value>>,
+    /// Nodes whose claim had a deadline. A deletion that was asked for in its time may arrive when the claim is gone.
+    limited: BTreeSet<String>,
 }
 
 impl Seen {
     fn fold(&mut self, change: Change, key: &ObjectKey, object: &Arc<Value>) {
+        if key.resource == "nodeclaims" && has_deadline(object) {
+            self.limited.insert(text(object, "/status/nodeName").to_owned());
+        }
         let objects = match key.resource.as_str() {
             "pods" => &mut self.pods,
             "poddisruptionbudgets" => &mut self.budgets,
-            "nodeclaims" => &mut self.claims,
             _ => return,
         };
         match change {
@@ -55,14 +58,14 @@ impl Seen {
     }
 
     /// Whether the node's time is limited, so that its pods may be deleted.
-    fn has_deadline(&self, node: &str) -> bool {
-        let mut claims = self.claims.values().filter(|claim| text(claim, "/status/nodeName") == node);
-        claims.any(|claim| {
-            claim
-                .pointer("/metadata/annotations")
-                .is_some_and(|annotations| annotations.get("karpenter.sh/nodeclaim-termination-timestamp").is_some())
-        })
+    fn is_limited(&self, node: &str) -> bool {
+        self.limited.contains(node)
     }
+}
+
+fn has_deadline(claim: &Value) -> bool {
+    let annotations = claim.pointer("/metadata/annotations");
+    annotations.is_some_and(|found| found.get("karpenter.sh/nodeclaim-termination-timestamp").is_some())
 }
 
 fn judge(seen: &Seen, record: &Record) -> Option<Violation> {
@@ -71,7 +74,7 @@ fn judge(seen: &Seen, record: &Record) -> Option<Violation> {
     let violation = |detail: String| Some(Violation { rule: Rule::NoBudgetBroken, at: record.at, detail });
     let is_eviction = record.verb == Verb::Create && record.subresource.as_deref() == Some("eviction");
     let is_deletion = record.verb == Verb::Delete && record.subresource.is_none();
-    if is_deletion && !seen.has_deadline(text(pod, "/spec/nodeName")) {
+    if is_deletion && !seen.is_limited(text(pod, "/spec/nodeName")) {
         return violation(format!("deleted pod `{name}`, whose node has no deadline"));
     }
     // A pod that is going or not ready does not count as available, so its end takes nothing from the budget.
