@@ -6,7 +6,7 @@ use api::lower::UnsupportedVolumes;
 use api::{DurationText, NodeClaim, NodePool, labels};
 use cloud::{
     CloudError, CloudProvider, Instance, InstanceTypes, LaunchError, LaunchRequest, Launched, NodeClassKind,
-    Termination,
+    RegistrationHook, Termination,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -91,6 +91,10 @@ impl CloudProvider for MeasuredProvider {
 
     fn default_termination_grace_period(&self) -> Option<DurationText> {
         self.inner.default_termination_grace_period()
+    }
+
+    fn registration_hooks(&self) -> Vec<Arc<dyn RegistrationHook>> {
+        self.inner.registration_hooks()
     }
 
     fn instance_types<'a>(&'a self, pool: &'a NodePool) -> BoxFuture<'a, Result<InstanceTypes, CloudError>> {
