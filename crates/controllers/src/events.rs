@@ -272,7 +272,7 @@ fn event<'a>(now: Timestamp, count: u64, words: impl Into<Words<'a>>) -> Event {
 /// References to objects by kind.
 pub(crate) mod about {
     use api::lower::{NodeFacts, PodFacts};
-    use api::{NodeClaim, NodePool};
+    use api::{CapacityBuffer, NodeClaim, NodePool};
     use k8s_openapi::api::core::v1::ObjectReference;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -295,6 +295,11 @@ pub(crate) mod about {
     /// A pool.
     pub(crate) fn pool(pool: &NodePool) -> ObjectReference {
         of("karpenter.sh/v1", "NodePool", &pool.metadata)
+    }
+
+    /// A buffer.
+    pub(crate) fn buffer(buffer: &CapacityBuffer) -> ObjectReference {
+        of("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", &buffer.metadata)
     }
 
     /// A node; as everywhere in Kubernetes, the name stands for the uid in a node's events.

@@ -22,17 +22,18 @@ pub(super) enum SubjectKind {
     Claim,
     Pool,
     Node,
+    Buffer,
 }
 
 impl SubjectKind {
-    const ALL: [Self; 3] = [Self::Claim, Self::Pool, Self::Node];
+    const ALL: [Self; 4] = [Self::Claim, Self::Pool, Self::Node, Self::Buffer];
 
     /// Group and kind, where the older metrics tell of it too.
     fn older_labels(self) -> Option<[&'static str; 2]> {
         match self {
             Self::Claim => Some(["karpenter.sh", "NodeClaim"]),
             Self::Pool => Some(["karpenter.sh", "NodePool"]),
-            Self::Node => None,
+            Self::Node | Self::Buffer => None,
         }
     }
 
@@ -41,6 +42,7 @@ impl SubjectKind {
             Self::Claim => [&rows::CLAIM_COUNT, &rows::CLAIM_CURRENT, &rows::CLAIM_TERMINATING],
             Self::Pool => [&rows::POOL_COUNT, &rows::POOL_CURRENT, &rows::POOL_TERMINATING],
             Self::Node => [&rows::NODE_COUNT, &rows::NODE_CURRENT, &rows::NODE_TERMINATING],
+            Self::Buffer => [&rows::BUFFER_COUNT, &rows::BUFFER_CURRENT, &rows::BUFFER_TERMINATING],
         }
     }
 }
@@ -94,6 +96,15 @@ impl Subject {
                     created: node.created,
                     deletion: node.deletion,
                     conditions: node.story.conditions.clone(),
+                })
+            }
+            Key::Buffer(name) => {
+                let buffer = cluster.buffer(name)?;
+                let stored = buffer.status.as_ref().and_then(|status| status.conditions.as_ref());
+                Some(Self {
+                    about: about::buffer(buffer),
+                    conditions: stored.into_iter().flatten().map(ConditionFacts::from).collect(),
+                    ..Self::bare(key, SubjectKind::Buffer, &buffer.metadata)
                 })
             }
             _ => None,
@@ -338,6 +349,10 @@ fn count(metrics: &Metrics, subject: &Subject, transition: &Transition) {
                 families.node_transition_seconds.observe(joined(*left, [class, pool, initialized]), *wait);
             });
         }
+        (SubjectKind::Buffer, _) => {
+            families.buffer_transitions.inc(changed);
+            left.iter().for_each(|(left, wait)| families.buffer_transition_seconds.observe(*left, *wait));
+        }
         _ => {
             families.pool_transitions.inc(changed);
             left.iter().for_each(|(left, wait)| families.pool_transition_seconds.observe(*left, *wait));
@@ -357,6 +372,7 @@ fn count_termination(metrics: &Metrics, subject: &Subject, seconds: f64) {
         (SubjectKind::Node, [class, pool, initialized]) => {
             families.node_termination_seconds.observe([class, pool, initialized], seconds);
         }
+        (SubjectKind::Buffer, _) => families.buffer_termination_seconds.observe([], seconds),
         _ => families.pool_termination_seconds.observe([], seconds),
     }
     if let Some(older) = subject.kind.older_labels() {

@@ -88,7 +88,7 @@ impl Census {
     pub(crate) fn note(&self, context: &Context, key: &Key) {
         match key {
             Key::Pod(key) => self.note_pod(context, key),
-            Key::Claim(_) | Key::Node(_) | Key::Pool(_) => self.note_conditions(context, key),
+            Key::Claim(_) | Key::Node(_) | Key::Pool(_) | Key::Buffer(_) => self.note_conditions(context, key),
             _ => {}
         }
     }

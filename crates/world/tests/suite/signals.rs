@@ -20,14 +20,11 @@ use world::{
 use crate::scrape::{Gathered, sum};
 
 /// Metrics that this story has no reason to move, each with the place that shows it or the feature that it waits for.
-const ELSEWHERE: [(&str, &str); 16] = [
+const ELSEWHERE: [(&str, &str); 13] = [
     ("karpenter_nodeclaims_instance_termination_duration_seconds", "machines of KWOK end at once"),
     ("karpenter_pods_disruption_initiated_total", "only empty nodes are ended here"),
-    ("karpenter_pods_evictions_held_back_total", "termination"),
-    ("karpenter_pod_deletion_cost_", "pod deletion cost"),
     ("karpenter_scheduler_queue_depth", "a solve takes no time here: census::tests"),
     ("karpenter_scheduler_unfinished_work_seconds", "a solve takes no time here: census::tests"),
-    ("operator_capacitybuffer_", "capacity buffers"),
     ("controller_runtime_reconcile_panics_total", "nothing panics"),
     ("karpenter_watch_malformed_objects_total", "e2e: bad_input"),
     ("process_cpu_seconds_total", "process::process_metrics::tests"),
@@ -111,6 +108,14 @@ fn workload(kind: &str, name: &str, cpu: &str, replicas: Option<u32>) -> Value {
     object
 }
 
+fn buffer(finalizers: &[&str]) -> Value {
+    json!({
+        "apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer",
+        "metadata": {"name": "spare", "namespace": "default", "finalizers": finalizers},
+        "spec": {"podTemplateRef": {"name": "spare"}, "replicas": 1},
+    })
+}
+
 fn lonely_pod(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec})
 }
@@ -130,6 +135,11 @@ fn objects() -> Vec<Value> {
         }),
         lonely_pod("giant", pod_spec("1000")),
         lonely_pod("unbindable", unbindable),
+        json!({
+            "apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "spare", "namespace": "default"},
+            "template": {"spec": pod_spec("1")},
+        }),
+        buffer(&["example.com/wait"]),
     ]
 }
 
@@ -181,7 +191,7 @@ fn target(api_version: &str, kind: &str, name: &str, namespace: Option<&str>) ->
     })
 }
 
-/// Nodes come, a node is drained against a budget, all nodes become empty and go, the pool goes.
+/// Nodes come, a node is drained against a budget, the buffer goes, all nodes become empty and go, the pool goes.
 async fn play(world: &World, story: &mut Story<'_>) {
     let player = Player::new(world);
     story.until(3).await;
@@ -198,6 +208,9 @@ async fn play(world: &World, story: &mut Story<'_>) {
     story.until(300).await;
     let scale = Scale { deployment: "web".to_owned(), namespace: "default".to_owned(), replicas: 0 };
     player.perform(&Action::Scale(scale)).await.unwrap();
+    player.perform(&target("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", "spare", Some("default"))).await.unwrap();
+    story.until(320).await;
+    player.perform(&Action::Apply(vec![buffer(&[])])).await.unwrap();
     story.until(500).await;
     player.perform(&target("karpenter.sh/v1", "NodePool", "default", None)).await.unwrap();
     story.until(520).await;
@@ -262,6 +275,7 @@ fn every_metric_is_told() {
         let world = World::start(WorldSettings::new(11, CloudKind::Kwok));
         let settings =
             ControllerSettings { meddler: Some(Arc::new(CloudLearns::default())), ..ControllerSettings::default() };
+        let settings = settings.with("FEATURE_GATES", "CapacityBuffer=true,PodDeletionCostManagement=true");
         let controller = world.start_controller("alpha", &settings).unwrap();
         let mut story = Story { world: &world, controller: &controller, gathered: Gathered::default(), now: 0 };
         play(&world, &mut story).await;
