@@ -20,8 +20,7 @@ use world::{
 use crate::scrape::{Gathered, sum};
 
 /// Metrics that this story has no reason to move, each with the place that shows it or the feature that it waits for.
-const ELSEWHERE: [(&str, &str); 13] = [
-    ("karpenter_nodeclaims_instance_termination_duration_seconds", "machines of KWOK end at once"),
+const ELSEWHERE: [(&str, &str); 12] = [
     ("karpenter_pods_disruption_initiated_total", "only empty nodes are ended here"),
     ("karpenter_scheduler_queue_depth", "a solve takes no time here: census::tests"),
     ("karpenter_scheduler_unfinished_work_seconds", "a solve takes no time here: census::tests"),

@@ -16,15 +16,17 @@ fn pods_are_evicted_by_identity() {
             stage.apply(pod(name, &json!({}))).await;
             stage.until_running(name).await;
         }
-        let uids: Vec<String> = stage.pods().await.into_iter().map(|pod| pod.metadata.uid.unwrap()).collect();
+        let mut uids: Vec<String> = stage.pods().await.into_iter().map(|pod| pod.metadata.uid.unwrap()).collect();
         stage.delete_claim("solo").await;
         stage.until_claim_gone("solo").await;
-        let evictions: Vec<String> = stage
+        let mut evictions: Vec<String> = stage
             .writes()
             .into_iter()
             .filter(|(write, _)| write == "create pods/eviction")
             .map(|(_, body)| body["deleteOptions"]["preconditions"]["uid"].as_str().unwrap().to_owned())
             .collect();
+        uids.sort();
+        evictions.sort();
         assert_eq!(evictions, uids, "each once, and no pod of the same name that comes later");
         let told = stage.events("Evicted").await;
         for name in pods {
