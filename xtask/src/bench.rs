@@ -23,8 +23,11 @@ const PATTERNS_SLOW: [&str; 2] = ["diverse-10000", "diverse-20000"];
 /// The two ends between which the time of the planner must grow with the number of pods, and no faster.
 const GROWTH_FROM: (&str, u32) = ("diverse-5000", 5_000);
 const GROWTH_TO: (&str, u32) = ("diverse-100000", 100_000);
-/// How often a program solves a scenario each time it is started: the first time its caches are cold.
+/// How often a program solves a scenario each time it is started: the first times its caches are cold.
 const SOLVES_PER_START: u16 = 3;
+/// How often, if the Go scheduler needs no longer than this: controllers live long, and solve more than once.
+const SOLVES_PER_START_IF_FAST: u16 = 7;
+const FAST_MILLISECONDS: f64 = 3_000.0;
 /// A scenario on which the Go scheduler needs longer than this is solved by it only once.
 const PEER_ONCE_MILLISECONDS: f64 = 20_000.0;
 /// Plans for more pods are not checked: the referee compares pods with pods, which takes minutes from here on.
@@ -107,7 +110,9 @@ impl Course<'_> {
         let name = name_of(file);
         let mut peer = self.peer(file, 1, Memory::Weighed)?;
         let check = if peer.pods <= CHECKED_PODS_MAX { Check::EveryRule } else { Check::Nothing };
-        let mut ours = self.ours(file, check)?;
+        let mut ours = self.ours(file, SOLVES_PER_START, check)?;
+        let is_fast = peer.median_milliseconds() <= FAST_MILLISECONDS;
+        let solves = if is_fast { SOLVES_PER_START_IF_FAST } else { SOLVES_PER_START };
         let peer_may_repeat = peer.median_milliseconds() <= PEER_ONCE_MILLISECONDS;
         if peer_may_repeat {
             peer.forget_times();
@@ -115,9 +120,9 @@ impl Course<'_> {
         ours.forget_times();
         for _ in 0..self.turns {
             if peer_may_repeat {
-                peer.merge(self.peer(file, SOLVES_PER_START, Memory::Ignored)?);
+                peer.merge(self.peer(file, solves, Memory::Ignored)?);
             }
-            ours.merge(self.ours(file, Check::Nothing)?);
+            ours.merge(self.ours(file, solves, Check::Nothing)?);
         }
         let (theirs, own) = (peer.median_milliseconds(), ours.median_milliseconds());
         eprintln!("{name}: Go {theirs:.1} ms, ours {own:.2} ms");
@@ -126,10 +131,10 @@ impl Course<'_> {
 
     /// The planner alone on a small and a large scenario of one kind, in turns.
     fn growth(&self, from: &Path, to: &Path) -> Result<Growth> {
-        let (mut small, mut large) = (self.ours(from, Check::Nothing)?, self.ours(to, Check::Nothing)?);
+        let (mut small, mut large) = (self.alone(from)?, self.alone(to)?);
         for _ in 1..self.turns {
-            small.merge(self.ours(from, Check::Nothing)?);
-            large.merge(self.ours(to, Check::Nothing)?);
+            small.merge(self.alone(from)?);
+            large.merge(self.alone(to)?);
         }
         Ok(Growth {
             pods: [GROWTH_FROM.1, GROWTH_TO.1],
@@ -143,8 +148,12 @@ impl Course<'_> {
         Outcome::parse(&printed).with_context(|| format!("understand what the Go scheduler says of {}", name_of(file)))
     }
 
-    fn ours(&self, file: &Path, check: Check) -> Result<Outcome> {
-        let printed = self.programs.run_ours(file, SOLVES_PER_START, check)?;
+    fn alone(&self, file: &Path) -> Result<Outcome> {
+        self.ours(file, SOLVES_PER_START, Check::Nothing)
+    }
+
+    fn ours(&self, file: &Path, solves: u16, check: Check) -> Result<Outcome> {
+        let printed = self.programs.run_ours(file, solves, check)?;
         self.folder.keep(&format!("{}.ours.jsonl", name_of(file)), &printed)?;
         Outcome::parse(&printed).with_context(|| format!("understand what the planner says of {}", name_of(file)))
     }
