@@ -6,17 +6,20 @@
 mod error;
 mod hook;
 mod launch;
+mod repair;
 
 use std::sync::Arc;
 
 use api::lower::UnsupportedVolumes;
 use api::{DurationText, NodeClaim, NodePool};
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{InstanceType, ProviderId, Vocabulary};
 
 pub use error::{CloudError, LaunchError, Next};
 pub use hook::{HookAnswer, RegistrationHook};
 pub use launch::{Instance, LAUNCH_ID, LaunchId, LaunchRequest, Launched, Origin, Termination};
+pub use repair::{RebootError, RepairAction, RepairError, RepairPolicy, RepairPolicyFault, check_repair_policies};
 
 /// The instance types of one pool, shared between the provider and every snapshot.
 pub type InstanceTypes = Arc<[Arc<InstanceType>]>;
@@ -67,7 +70,15 @@ pub trait CloudProvider: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The illnesses of nodes that it knows; none at most providers. The list never changes.
+    fn repair_policies(&self) -> Vec<RepairPolicy> {
+        Vec::new()
+    }
+
     /// All types a pool could use, those that are sold out included.
+    ///
+    /// A type whose offerings differ in the room they come with is listed once for each room, under one name, with the
+    /// offerings that have it. A claim names types only; it is launched with an offering that holds its requests.
     fn instance_types<'a>(&'a self, pool: &'a NodePool) -> BoxFuture<'a, Result<InstanceTypes, CloudError>>;
 
     /// Starts an instance. The launch id makes a repeated call return the same instance.
@@ -78,6 +89,12 @@ pub trait CloudProvider: Send + Sync + 'static {
 
     /// Ends an instance; called until it reports [`Termination::Gone`].
     fn terminate<'a>(&'a self, claim: &'a NodeClaim) -> BoxFuture<'a, Result<Termination, CloudError>>;
+
+    /// Starts the machine of a claim anew, and answers once that is under way. Calls with the same word for the operation
+    /// are one reboot.
+    fn reboot<'a>(&'a self, _claim: &'a NodeClaim, _operation: &'a str) -> BoxFuture<'a, Result<(), RebootError>> {
+        std::future::ready(Err(RebootError::NotImplemented)).boxed()
+    }
 
     /// The instance with this identity, or nothing when it is gone or going.
     fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Instance>, CloudError>>;

@@ -6,7 +6,7 @@ use api::lower::UnsupportedVolumes;
 use api::{DurationText, NodeClaim, NodePool, labels};
 use cloud::{
     CloudError, CloudProvider, Instance, InstanceTypes, LaunchError, LaunchRequest, Launched, NodeClassKind,
-    RegistrationHook, Termination,
+    RebootError, RegistrationHook, RepairPolicy, Termination,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -97,6 +97,10 @@ impl CloudProvider for MeasuredProvider {
         self.inner.registration_hooks()
     }
 
+    fn repair_policies(&self) -> Vec<RepairPolicy> {
+        self.inner.repair_policies()
+    }
+
     fn instance_types<'a>(&'a self, pool: &'a NodePool) -> BoxFuture<'a, Result<InstanceTypes, CloudError>> {
         async move {
             let call = self.call("GetInstanceTypes", pool.metadata.name.as_deref().unwrap_or_default());
@@ -142,6 +146,22 @@ impl CloudProvider for MeasuredProvider {
                 Ok(Termination::Gone) => Some(NOT_FOUND),
                 Err(_) => Some(UNKNOWN),
             });
+            answer
+        }
+        .boxed()
+    }
+
+    fn reboot<'a>(&'a self, claim: &'a NodeClaim, operation: &'a str) -> BoxFuture<'a, Result<(), RebootError>> {
+        async move {
+            if self.mode == Mode::Observe {
+                return Err(RebootError::Unanswered { message: only_observing() });
+            }
+            let call = self.call("Reboot", pool_of(claim));
+            let answer = self.inner.reboot(claim, operation).await;
+            call.ended(answer.as_ref().err().map(|error| match error {
+                RebootError::NotFound { .. } => NOT_FOUND,
+                _ => UNKNOWN,
+            }));
             answer
         }
         .boxed()

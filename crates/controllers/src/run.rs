@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloud::CloudProvider;
+use cloud::{CloudProvider, RepairError, check_repair_policies};
 use futures::future::{BoxFuture, Either, pending, select};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
@@ -53,6 +53,9 @@ pub enum RunError {
     /// Another process leads now; two must not act at once.
     #[error("leadership lost: {0:?}")]
     LeadershipLost(Lost),
+    /// Nodes are to be repaired, and the provider does not say how.
+    #[error(transparent)]
+    Repair(#[from] RepairError),
     /// A watch came to an end, which is a bug; a new process starts with new ones.
     #[error("a watch ended")]
     WatchEnded,
@@ -130,6 +133,7 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
         on_leading,
         planted,
     } = operation;
+    check_repair(&options, provider.as_ref())?;
     let mut shutdown = Box::pin(shutdown);
     let is_electing = options.mode == Mode::Act && !options.disable_leader_election;
     let mut elector = is_electing.then(|| {
@@ -194,6 +198,12 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
     };
     hub::run(context, news, signals, end).await;
     finish(failure, elector).await
+}
+
+/// The old way of repairing asks for nothing.
+fn check_repair(options: &Options, provider: &dyn CloudProvider) -> Result<(), RepairError> {
+    let is_wanted = options.feature_gates.node_repair && !options.legacy_node_repair;
+    if is_wanted { check_repair_policies(&provider.repair_policies()) } else { Ok(()) }
 }
 
 fn observability(options: &Options) -> Observability {

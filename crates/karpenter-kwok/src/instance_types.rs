@@ -7,7 +7,7 @@ use model::{
     labels,
 };
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Terms};
 
 const CPUS: [i64; 12] = [1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256];
 const OPERATING_SYSTEMS: [&str; 2] = ["linux", "windows"];
@@ -39,7 +39,7 @@ pub fn built_in() -> Vec<Arc<InstanceType>> {
         for family in &FAMILIES {
             for operating_system in OPERATING_SYSTEMS {
                 for architecture in ARCHITECTURES {
-                    types.push(instance_type(cpus, family, operating_system, architecture));
+                    types.extend(machine(cpus, family, operating_system, architecture).instance_types());
                 }
             }
         }
@@ -47,22 +47,22 @@ pub fn built_in() -> Vec<Arc<InstanceType>> {
     types
 }
 
-fn instance_type(cpus: i64, family: &Family, operating_system: &str, architecture: &str) -> Arc<InstanceType> {
+fn machine(cpus: i64, family: &Family, operating_system: &str, architecture: &str) -> Machine {
     let memory_bytes = cpus * family.gibibytes_per_cpu * (1 << 30);
     let capacity = Resources::none()
         .with(ResourceName::cpu(), cpus * 1000)
         .with(ResourceName::memory(), memory_bytes)
         .with(ResourceName::pods(), (cpus * PODS_PER_CPU).min(PODS_MAX))
         .with(ResourceName::new("ephemeral-storage"), EPHEMERAL_STORAGE_BYTES);
-    let machine = Machine {
+    let dollars = DOLLARS_PER_CPU * cpus as f64 + DOLLARS_PER_GIGABYTE * (memory_bytes as f64 / 1e9);
+    Machine {
         name: format!("{}-{cpus}x-{architecture}-{operating_system}", family.letter),
         architecture: architecture.to_owned(),
         operating_systems: vec![operating_system.to_owned()],
         capacity,
         memory_label: format_quantity(&ResourceName::memory(), memory_bytes),
-        offerings: offerings(DOLLARS_PER_CPU * cpus as f64 + DOLLARS_PER_GIGABYTE * (memory_bytes as f64 / 1e9)),
-    };
-    machine.into_instance_type()
+        offerings: offerings(dollars).into_iter().map(|offering| (offering, Terms::default())).collect(),
+    }
 }
 
 fn offerings(dollars: f64) -> Vec<Offering> {

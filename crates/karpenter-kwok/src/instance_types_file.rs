@@ -18,7 +18,9 @@
 //! }]
 //! ```
 //!
-//! `pods` is 110 unless given. A reserved offering may say how many instances are left in `ReservationCapacity`.
+//! `pods` is 110 unless given. A reserved offering may say how many instances are left in `ReservationCapacity`. An
+//! offering may come with other resources, `"CapacityOverride": {"memory": "7Gi"}`, or keep more or less for the machine
+//! itself, `"OverheadOverride": {"KubeReserved": {"memory": "1Gi"}}` (`SystemReserved` and `EvictionThreshold` likewise).
 //! Everything in the file is for sale: `Available` is read by nobody. The case of a field's name does not matter, and
 //! fields that mean nothing to us are left alone, so that files written for others can be used as they are.
 
@@ -31,7 +33,7 @@ use model::{
 };
 use serde_json::{Map, Value};
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Terms};
 
 /// What a node takes when the file does not say.
 const PODS: i64 = 110;
@@ -57,7 +59,7 @@ pub enum InstanceTypesFileError {
     },
 }
 
-/// Reads a file's text; the types come in the file's order, and no two have the same name.
+/// Reads a file's text; the types come in the file's order, a type that is sold on several terms once for each.
 pub fn parse(text: &str) -> Result<Vec<Arc<InstanceType>>, InstanceTypesFileError> {
     let not_a_list = |error: serde_json::Error| InstanceTypesFileError::NotAList { message: error.to_string() };
     let entries: Vec<Value> = serde_json::from_str(text).map_err(not_a_list)?;
@@ -70,7 +72,7 @@ pub fn parse(text: &str) -> Result<Vec<Arc<InstanceType>>, InstanceTypesFileErro
         if !names.insert(machine.name.clone()) {
             return Err(named(Fault::new("name", "is taken by an earlier entry")));
         }
-        types.push(machine.into_instance_type());
+        types.extend(machine.instance_types());
     }
     Ok(types)
 }
@@ -143,6 +145,12 @@ impl<'a> Object<'a> {
         self.list(field)?.iter().map(text).collect()
     }
 
+    /// An object that may be left out.
+    fn object(&self, field: &str) -> Result<Option<Object<'a>>, Fault> {
+        let found = self.get(field).filter(|value| !value.is_null());
+        found.map(|value| Object::read(&self.path_of(field), value)).transpose()
+    }
+
     fn objects(&self, field: &str) -> Result<Vec<Object<'a>>, Fault> {
         let path = self.path_of(field);
         let object = |(index, value)| Object::read(&format!("{path}[{index}]"), value);
@@ -163,19 +171,17 @@ fn machine(entry: &Value) -> Result<Machine, Fault> {
         operating_systems: entry.texts("operatingSystems")?,
         memory_label: memory_label(&resources, &capacity),
         capacity,
-        offerings: entry.objects("offerings")?.iter().map(offering).collect::<Result<_, _>>()?,
+        offerings: entry
+            .objects("offerings")?
+            .iter()
+            .map(|own| Ok((offering(own)?, terms(own)?)))
+            .collect::<Result<_, _>>()?,
     })
 }
 
 fn capacity(resources: &Object<'_>) -> Result<Resources, Fault> {
     let mut capacity = Resources::none().with(ResourceName::pods(), PODS);
-    for (name, value) in resources.fields {
-        let resource = ResourceName::new(name.as_str());
-        let quantity = || Fault::wanted(&resources.path_of(name), "a quantity such as \"4\" or \"10Gi\"", Some(value));
-        let text = quantity_text(value).ok_or_else(quantity)?;
-        let amount = parse_quantity(&resource, &text).ok().filter(|amount| *amount >= 0).ok_or_else(quantity)?;
-        capacity.set(resource, amount);
-    }
+    amounts(resources)?.iter().for_each(|(name, amount)| capacity.set(name.clone(), amount));
     for needed in [ResourceName::cpu(), ResourceName::memory()] {
         if capacity.get(&needed) == 0 {
             let field = resources.path_of(needed.as_str());
@@ -183,6 +189,34 @@ fn capacity(resources: &Object<'_>) -> Result<Resources, Fault> {
         }
     }
     Ok(capacity)
+}
+
+fn amounts(resources: &Object<'_>) -> Result<Resources, Fault> {
+    let mut amounts = Resources::none();
+    for (name, value) in resources.fields {
+        let resource = ResourceName::new(name.as_str());
+        let quantity = || Fault::wanted(&resources.path_of(name), "a quantity such as \"4\" or \"10Gi\"", Some(value));
+        let text = quantity_text(value).ok_or_else(quantity)?;
+        let amount = parse_quantity(&resource, &text).ok().filter(|amount| *amount >= 0).ok_or_else(quantity)?;
+        amounts.set(resource, amount);
+    }
+    Ok(amounts)
+}
+
+/// What comes with an offering instead of what its machine has and keeps.
+fn terms(offering: &Object<'_>) -> Result<Terms, Fault> {
+    let mut terms = Terms::default();
+    if let Some(capacity) = offering.object("CapacityOverride")? {
+        terms.capacity = amounts(&capacity)?;
+    }
+    if let Some(overhead) = offering.object("OverheadOverride")? {
+        for part in ["KubeReserved", "SystemReserved", "EvictionThreshold"] {
+            if let Some(part) = overhead.object(part)? {
+                terms.overhead.add(&amounts(&part)?);
+            }
+        }
+    }
+    Ok(terms)
 }
 
 /// Quantities may be written as bare numbers.
@@ -370,5 +404,34 @@ mod tests {
         assert_eq!(parse("[]"), Ok(Vec::new()));
         let twice = parse(&json!([sound(), sound()]).to_string()).unwrap_err();
         assert_eq!(twice.to_string(), "instance type 2 (`m5.large`): `name` is taken by an earlier entry");
+    }
+
+    /// CP-03, KWOK-09: an offering may come with other resources, or keep others for the machine.
+    #[test]
+    fn offerings_on_terms_of_their_own_make_another_type_of_the_same_name() {
+        let mut entry = sound();
+        entry["offerings"][1]["CapacityOverride"] = json!({"memory": "7G", "example.com/nic": 2});
+        entry["offerings"][1]["OverheadOverride"] = json!({
+            "KubeReserved": {"cpu": "200m"}, "SystemReserved": {"cpu": "50m"}, "EvictionThreshold": null,
+        });
+        let types = parse(&json!([entry]).to_string()).unwrap();
+        let told = |kind: &Arc<InstanceType>| {
+            let zones = kind.requirements.get(labels::ZONE).unwrap();
+            format!("{} {zones}: {} of {}", kind.name, kind.allocatable, kind.capacity)
+        };
+        assert_eq!(
+            types.iter().map(told).collect::<Vec<_>>(),
+            [
+                "m5.large In [us-west-2a]: cpu=1900m memory=7802260Ki nvidia.com/gpu=1 pods=110 of \
+                 cpu=2 memory=7812500Ki nvidia.com/gpu=1 pods=110",
+                "m5.large In [us-west-2b]: cpu=1750m example.com/nic=2 memory=6989514240 nvidia.com/gpu=1 pods=110 of \
+                 cpu=2 example.com/nic=2 memory=7000000000 nvidia.com/gpu=1 pods=110",
+            ]
+        );
+        entry["offerings"][1]["OverheadOverride"] = json!({"KubeReserved": {"cpu": "much"}});
+        assert_eq!(
+            parse(&json!([entry]).to_string()).unwrap_err().to_string(),
+            "instance type 1 (`m5.large`): `offerings[1].OverheadOverride.KubeReserved.cpu` is \"much\"; want a quantity such as \"4\" or \"10Gi\""
+        );
     }
 }

@@ -14,6 +14,7 @@ pub mod instance_types_file;
 mod machine;
 pub mod node;
 pub mod provider;
+mod repair;
 pub mod resume;
 
 pub use instance_types_file::InstanceTypesFileError;

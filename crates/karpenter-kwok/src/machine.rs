@@ -26,35 +26,62 @@ pub(crate) struct Machine {
     pub(crate) capacity: Resources,
     /// Its memory as a label shows it.
     pub(crate) memory_label: String,
-    /// How it can be bought.
-    pub(crate) offerings: Vec<Offering>,
+    /// How it can be bought, and what is different about it then.
+    pub(crate) offerings: Vec<(Offering, Terms)>,
+}
+
+/// What a machine has and keeps for itself otherwise than usual, if it is bought in a certain way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// In place of the machine's own.
+    pub(crate) capacity: Resources,
+    /// In place of what every machine keeps for itself.
+    pub(crate) overhead: Resources,
 }
 
 impl Machine {
-    /// The instance type.
-    ///
+    /// The instance type, once for each of the terms on which it is sold.
+    pub(crate) fn instance_types(&self) -> Vec<Arc<InstanceType>> {
+        let mut sold: Vec<(&Terms, Vec<Offering>)> = Vec::new();
+        for (offering, terms) in &self.offerings {
+            match sold.iter_mut().find(|(known, _)| *known == terms) {
+                Some((_, offerings)) => offerings.push(offering.clone()),
+                None => sold.push((terms, vec![offering.clone()])),
+            }
+        }
+        sold.into_iter().map(|(terms, offerings)| self.on_terms(terms, offerings)).collect()
+    }
+
     /// Region and Windows build stay undefined: a machine that does not exist can be wherever the claim wants it.
-    pub(crate) fn into_instance_type(self) -> Arc<InstanceType> {
-        let Self { name, architecture, operating_systems, capacity, memory_label, offerings } = self;
+    fn on_terms(&self, terms: &Terms, offerings: Vec<Offering>) -> Arc<InstanceType> {
+        let Self { name, architecture, operating_systems, capacity, memory_label, offerings: _ } = self;
         let cpu = format_quantity(&ResourceName::cpu(), capacity.get(&ResourceName::cpu()));
-        let size = aws_size(&name).unwrap_or(&cpu).to_owned();
+        let size = aws_size(name).unwrap_or(&cpu).to_owned();
         let zones: BTreeSet<Text> = offerings.iter().filter_map(|offering| offering.zone().cloned()).collect();
         let capacity_types: BTreeSet<CapacityType> = offerings.iter().map(Offering::capacity_type).collect();
         let requirements = Requirements::none()
             .with(labels::INSTANCE_TYPE, Requirement::is(name.as_str()))
-            .with(labels::ARCH, Requirement::is(architecture))
-            .with(labels::OS, Requirement::any_of(operating_systems))
+            .with(labels::ARCH, Requirement::is(architecture.as_str()))
+            .with(labels::OS, Requirement::any_of(operating_systems.iter().map(String::as_str)))
             .with(labels::ZONE, Requirement::any_of(zones))
             .with(labels::CAPACITY_TYPE, Requirement::any_of(capacity_types.into_iter().map(CapacityType::as_str)))
             .with(INSTANCE_SIZE_LABEL, Requirement::is(size))
-            .with(INSTANCE_FAMILY_LABEL, Requirement::is(family(&name)))
+            .with(INSTANCE_FAMILY_LABEL, Requirement::is(family(name)))
             .with(INSTANCE_CPU_LABEL, Requirement::is(cpu))
-            .with(INSTANCE_MEMORY_LABEL, Requirement::is(memory_label));
+            .with(INSTANCE_MEMORY_LABEL, Requirement::is(memory_label.as_str()));
         let overhead = Resources::none()
             .with(ResourceName::cpu(), OVERHEAD_MILLI_CPU)
             .with(ResourceName::memory(), OVERHEAD_MEMORY_BYTES);
-        InstanceType::new(TypeName::new(name), requirements, capacity, overhead, offerings)
+        let capacity = instead(capacity.clone(), &terms.capacity);
+        let overhead = instead(overhead, &terms.overhead);
+        InstanceType::new(TypeName::new(name.as_str()), requirements, capacity, overhead, offerings)
     }
+}
+
+/// Resources, of which some are otherwise.
+fn instead(mut usual: Resources, otherwise: &Resources) -> Resources {
+    otherwise.iter().for_each(|(name, amount)| usual.set(name.clone(), amount));
+    usual
 }
 
 /// The family: what stands before the first dot or dash, or else the first character.

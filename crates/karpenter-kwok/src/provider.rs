@@ -8,7 +8,7 @@ use api::kwok_node_class::{self, conditions::READY};
 use api::{ConditionStatus, KWOKNodeClass, NodeClaim, NodePool};
 use cloud::{
     CloudError, CloudProvider, Instance, InstanceTypes, LaunchError, LaunchId, LaunchRequest, Launched, NodeClassKind,
-    Origin, Termination,
+    Origin, RebootError, RepairPolicy, Termination,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use crate::arrivals::{Arrivals, words};
 use crate::choose::choose;
 use crate::resume::{Found, unfinished};
-use crate::{claim, node};
+use crate::{claim, node, repair};
 
 const NODE_CLASS_KIND: NodeClassKind = NodeClassKind {
     group: kwok_node_class::GROUP,
@@ -191,6 +191,10 @@ impl CloudProvider for KwokProvider {
         NODE_CLASS_KIND
     }
 
+    fn repair_policies(&self) -> Vec<RepairPolicy> {
+        repair::policies()
+    }
+
     fn instance_types<'a>(&'a self, _: &'a NodePool) -> BoxFuture<'a, Result<InstanceTypes, CloudError>> {
         std::future::ready(Ok(Arc::clone(&self.types))).boxed()
     }
@@ -211,6 +215,10 @@ impl CloudProvider for KwokProvider {
             Ok(Termination::Gone)
         }
         .boxed()
+    }
+
+    fn reboot<'a>(&'a self, claim: &'a NodeClaim, operation: &'a str) -> BoxFuture<'a, Result<(), RebootError>> {
+        repair::reboot(self.nodes(), claim, operation).boxed()
     }
 
     fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Instance>, CloudError>> {

@@ -8,7 +8,7 @@ use api::lower::UnsupportedVolumes;
 use api::{DurationText, NodeClaim, NodePool};
 use cloud::{
     CloudError, CloudProvider, Instance, InstanceTypes, LaunchError, LaunchRequest, Launched, NodeClassKind,
-    RegistrationHook, Termination,
+    RebootError, RegistrationHook, RepairPolicy, Termination,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -122,6 +122,10 @@ impl CloudProvider for MeddledProvider {
         self.inner.registration_hooks()
     }
 
+    fn repair_policies(&self) -> Vec<RepairPolicy> {
+        self.inner.repair_policies()
+    }
+
     fn instance_types<'a>(&'a self, pool: &'a NodePool) -> BoxFuture<'a, Result<InstanceTypes, CloudError>> {
         self.asked("cloud types", self.inner.instance_types(pool)).boxed()
     }
@@ -136,6 +140,10 @@ impl CloudProvider for MeddledProvider {
 
     fn terminate<'a>(&'a self, claim: &'a NodeClaim) -> BoxFuture<'a, Result<Termination, CloudError>> {
         self.asked("cloud terminate", self.inner.terminate(claim)).boxed()
+    }
+
+    fn reboot<'a>(&'a self, claim: &'a NodeClaim, operation: &'a str) -> BoxFuture<'a, Result<(), RebootError>> {
+        self.inner.reboot(claim, operation)
     }
 
     fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Instance>, CloudError>> {
