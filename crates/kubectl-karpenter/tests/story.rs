@@ -120,6 +120,7 @@ fn snapshot() -> Snapshot {
         pools: vec![Arc::new(pool)],
         places: Vec::new(),
         pending: Vec::new(),
+        seats: std::collections::BTreeMap::new(),
         bound: model::BoundPods::default(),
         namespaces: Arc::default(),
         daemons: Vec::new(),

@@ -45,6 +45,7 @@ impl Cluster {
             pools: self.pools.clone(),
             places: self.places.clone(),
             pending,
+            seats: BTreeMap::new(),
             bound: self.bound.clone(),
             namespaces: Arc::new(BTreeMap::new()),
             daemons: self.daemons.clone(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{BoundPods, Daemon, Labels, PendingPod, Place, Pool, Text, Vocabulary};
+use crate::{BoundPods, Daemon, Labels, PendingPod, Place, PlaceId, PodKey, Pool, Text, Vocabulary};
 
 /// Counts the changes that led to a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,6 +29,8 @@ pub struct Snapshot {
     pub places: Vec<Arc<Place>>,
     /// Pods that need a place, in any order.
     pub pending: Vec<PendingPod>,
+    /// Where an earlier plan put pods that still need a place; they stay there as long as they can.
+    pub seats: BTreeMap<PodKey, PlaceId>,
     /// Pods that have one.
     pub bound: BoundPods,
     /// Labels of the namespaces, for rules that select namespaces by them.

@@ -88,10 +88,7 @@ impl Solver<'_> {
         pool.limits.give_back(&held);
         pool.limits.take(&largest, 1);
         let kinds: Vec<usize> = listed.iter().map(|candidate| candidate.kind).collect();
-        let types = shared
-            .types
-            .entry((bin.pool, kinds))
-            .or_insert_with_key(|(_, kinds)| kinds.iter().map(|kind| pool.kinds[*kind].kind.name.clone()).collect());
+        let types = shared.types.entry((bin.pool, kinds)).or_insert_with_key(|(_, kinds)| names(pool, kinds));
         let requirements = shared.requirements.entry((bin.pool, bin.menu)).or_insert_with(|| {
             let mut requirements = pool.menu(bin.menu).requirements.as_ref().clone();
             GIVEN_LATER.into_iter().for_each(|key| requirements.remove(key));
@@ -165,4 +162,11 @@ fn listed(pool: &PoolView<'_>, bin: &Bin, held: &Footprint, types_max: usize) ->
     };
     let fitting = candidates[from..].iter().filter(|candidate| holds_bin(pool, bin, candidate.kind));
     fitting.filter(within).take(types_max).copied().collect()
+}
+
+/// The names of types, each told once: some are sold with more room here than there, and stand in the list for each.
+fn names(pool: &PoolView<'_>, kinds: &[usize]) -> Arc<[TypeName]> {
+    let mut told = BTreeSet::new();
+    let kinds = kinds.iter().map(|kind| &pool.kinds[*kind].kind.name);
+    kinds.filter(|name| told.insert(*name)).cloned().collect()
 }

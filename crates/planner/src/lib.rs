@@ -25,6 +25,7 @@ mod daemons;
 mod finish;
 mod interner;
 mod interrupt;
+mod kept;
 mod kinds;
 mod limits;
 mod menus;

@@ -124,7 +124,7 @@ impl<'a> PoolView<'a> {
         let for_sale = if offered.is_empty() { requirements.clone() } else { unreserved(&requirements) };
         let offered_keys = offered_keys(pool.types.iter().map(Arc::as_ref));
         let mut pricing = Pricing::of(&for_sale, &offered_keys);
-        let is_offered = |kind: &InstanceType| offered.iter().any(|(own, _, _)| own.name == kind.name);
+        let is_offered = |kind: &InstanceType| offered.iter().any(|(own, _, _)| std::ptr::eq(*own, kind));
         // Only types that can be had at all are worth a look; the others are told of when a pool is barren.
         let priced = pool.types.iter().map(Arc::as_ref).map(|kind| (kind, pricing.price(kind, None)));
         let mut kinds: Vec<(&InstanceType, Option<Price>)> =
@@ -163,7 +163,7 @@ impl<'a> PoolView<'a> {
     fn add_reserved(&mut self, offered: &[(&InstanceType, &Offering, Text)]) {
         let Some(label) = self.vocabulary.reservation_label() else { return };
         for (kind, offering, id) in offered {
-            let Some(kind) = self.kinds.iter().position(|view| view.kind.name == kind.name) else { continue };
+            let Some(kind) = self.kinds.iter().position(|view| std::ptr::eq(view.kind, *kind)) else { continue };
             let requirements = self.requirements.and(&from_reservation(label, id));
             let menu = MenuId(self.pages.len());
             self.pages.push(self.written(vec![Candidate { price: offering.price, kind }], requirements));

@@ -15,7 +15,7 @@ use crate::stance::Stance;
 use crate::tallies::{Domain, KeyId, TallyId};
 
 /// Where a pod with rules between pods can go.
-enum Seat {
+pub(crate) enum Seat {
     Place(usize),
     /// A node that pods who want to share a host have opened.
     Bin(usize),
@@ -37,18 +37,33 @@ impl Solver<'_> {
             waiting.push(Leftover { class, pods: (open..all).collect(), crowded_out_of: None });
         }
         waiting.retain(|leftover| !leftover.pods.is_empty());
+        let mut before = count(&waiting);
+        self.seat_by_priority(&mut waiting);
         loop {
-            let before = count(&waiting);
+            waiting.retain(|leftover| !leftover.pods.is_empty());
+            let left = count(&waiting);
+            if left == 0 || left == before || !waiting.iter().any(|left| self.waits_for_others(left.class)) {
+                break;
+            }
+            before = left;
             for leftover in &mut waiting {
                 self.seat_class(leftover);
             }
-            waiting.retain(|leftover| !leftover.pods.is_empty());
-            let progress = count(&waiting) < before;
-            if waiting.is_empty() || !progress || !waiting.iter().any(|left| self.waits_for_others(left.class)) {
-                break;
-            }
         }
         self.leftovers = waiting;
+    }
+
+    /// Among pods that matter equally, those that were promised a place come before those that were not.
+    fn seat_by_priority(&mut self, waiting: &mut [Leftover]) {
+        let priority = |leftover: &Leftover| self.classes[leftover.class].spec.priority;
+        let priorities: Vec<i32> = waiting.iter().map(priority).collect();
+        let mut rest = waiting;
+        for equal in priorities.chunk_by(|one, other| one == other) {
+            let (level, lower) = rest.split_at_mut(equal.len());
+            self.seat_kept(level);
+            level.iter_mut().for_each(|leftover| self.seat_class(leftover));
+            rest = lower;
+        }
     }
 
     fn waits_for_others(&self, class: usize) -> bool {
@@ -155,7 +170,7 @@ impl Solver<'_> {
         leftover.pods = left;
     }
 
-    fn fits(&self, place: usize, class: usize, stance: &Stance) -> bool {
+    pub(crate) fn fits(&self, place: usize, class: usize, stance: &Stance) -> bool {
         let (view, class) = (&self.places[place], &self.classes[class]);
         view.room_for(class) > 0 && view.takes(class, stance, &self.snapshot.vocabulary) > 0
     }
@@ -203,7 +218,7 @@ impl Solver<'_> {
         candidates.iter().copied().filter(holds_all).find(|place| self.place_allows(*place, class, stance))
     }
 
-    fn place_allows(&self, place: usize, class: usize, stance: &Stance) -> bool {
+    pub(crate) fn place_allows(&self, place: usize, class: usize, stance: &Stance) -> bool {
         let rules = &stance.rules;
         // Pods with rules about their host may come in any order among themselves, so that all limits hold for all.
         let crowded = |tally: &TallyId| {
@@ -239,7 +254,7 @@ impl Solver<'_> {
         allowed(rules, &self.tallies, domain_of) && self.bin_takes(bin, class, stance)
     }
 
-    fn take_seat(&mut self, class: usize, stance: &Rc<Stance>, pod: usize, seat: Seat) {
+    pub(crate) fn take_seat(&mut self, class: usize, stance: &Rc<Stance>, pod: usize, seat: Seat) {
         let looks = Rc::clone(&self.looks[class]);
         // Only pods whose domain is settled by a rule are counted by domain: they come first in the plan's sequence, so
         // that nobody else is there yet when the kube-scheduler asks.

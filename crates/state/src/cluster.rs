@@ -79,6 +79,8 @@ pub struct Cluster {
     pub(crate) ledger: Ledger,
     pub(crate) known_places: KnownPlaces,
     pub(crate) nominations: BTreeMap<PlaceId, Timestamp>,
+    /// Where the last plan put pods that need a place.
+    pub(crate) seats: BTreeMap<PodKey, PlaceId>,
     pub(crate) classes: Interned<PodClass>,
     pub(crate) kinds: Interned<BoundKind>,
     pub(crate) limits: Interned<Resources>,
@@ -120,6 +122,7 @@ impl Cluster {
             ledger: Ledger::default(),
             known_places: KnownPlaces::default(),
             nominations: BTreeMap::new(),
+            seats: BTreeMap::new(),
             classes: Interned::default(),
             kinds: Interned::default(),
             limits: Interned::default(),

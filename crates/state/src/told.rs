@@ -91,8 +91,8 @@ impl Cluster {
 
     fn price_in(&self, pool: &PoolName, sold: Sold<'_>) -> ClaimPrice {
         let Some(types) = self.types.get(pool) else { return ClaimPrice::NotYet };
-        let kind = types.iter().find(|kind| kind.name.as_str() == sold.kind);
-        let offering = kind.into_iter().flat_map(|kind| &kind.offerings).find(|offering| {
+        let kinds = types.iter().filter(|kind| kind.name.as_str() == sold.kind);
+        let offering = kinds.flat_map(|kind| &kind.offerings).find(|offering| {
             offering.zone().is_some_and(|zone| &**zone == sold.zone)
                 && offering.capacity_type().as_str() == sold.capacity_type
         });

@@ -126,16 +126,18 @@ impl<'a> Allowance<'a> {
 fn member(cluster: &Cluster, machine: &Tracked, now: Timestamp) -> Option<Member> {
     let Tracked::Joined(claim, node) = machine else { return None };
     let pool = PoolName::new(node.labels.get(labels::NODE_POOL).map_or("", String::as_str));
-    let kind = kind_of(cluster, node, &pool);
+    let kinds = kinds_of(cluster, node, &pool);
     let pods = cluster.pods_on(&node.name).map(Arc::as_ref);
-    let ratio = savings_ratio(price(&node.labels, kind), reschedule_cost(pods, DeletionCosts::Ours));
-    let group = if is_going(claim, node) { Group::Going } else { group(cluster, machine, kind.is_some(), now) };
+    let ratio = savings_ratio(price(&node.labels, &kinds), reschedule_cost(pods, DeletionCosts::Ours));
+    let group = if is_going(claim, node) { Group::Going } else { group(cluster, machine, !kinds.is_empty(), now) };
     Some(Member { node: Arc::clone(node), pool, ratio, group })
 }
 
-fn kind_of<'a>(cluster: &'a Cluster, node: &NodeFacts, pool: &PoolName) -> Option<&'a InstanceType> {
-    let name = node.labels.get(labels::INSTANCE_TYPE)?;
-    cluster.types(pool)?.iter().find(|kind| kind.name.as_str() == name).map(Arc::as_ref)
+/// What a node is; a type that is sold with more room here than there is listed for each.
+fn kinds_of<'a>(cluster: &'a Cluster, node: &NodeFacts, pool: &PoolName) -> Vec<&'a InstanceType> {
+    let name = node.labels.get(labels::INSTANCE_TYPE);
+    let types = cluster.types(pool).into_iter().flat_map(|types| types.iter()).map(Arc::as_ref);
+    types.filter(|kind| Some(kind.name.as_str()) == name.map(String::as_str)).collect()
 }
 
 fn is_going(claim: &NodeClaim, node: &NodeFacts) -> bool {

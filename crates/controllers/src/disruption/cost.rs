@@ -46,13 +46,13 @@ pub(crate) fn reschedule_cost<'a>(pods: impl Iterator<Item = &'a PodFacts>, dele
 
 /// What a node costs: the first offering of its type in its zone and capacity type, be it sold out; nothing if there is
 /// none.
-pub(crate) fn price(node_labels: &BTreeMap<String, String>, kind: Option<&InstanceType>) -> Price {
+pub(crate) fn price(node_labels: &BTreeMap<String, String>, kinds: &[&InstanceType]) -> Price {
     let label = |key: &str| node_labels.get(key).map_or("", String::as_str);
     let (zone, capacity_type) = (label(labels::ZONE), label(labels::CAPACITY_TYPE));
     let is_own = |offering: &&model::Offering| {
         offering.zone().is_some_and(|found| **found == *zone) && offering.capacity_type().as_str() == capacity_type
     };
-    kind.and_then(|kind| kind.offerings.iter().find(is_own)).map_or(Price::ZERO, |offering| offering.price)
+    kinds.iter().flat_map(|kind| &kind.offerings).find(is_own).map_or(Price::ZERO, |offering| offering.price)
 }
 
 /// What is saved for each unit of disruption; nodes with more are disrupted first.
@@ -132,13 +132,13 @@ mod tests {
         let found = |zone: &str, capacity_type: &str| {
             let labels = [(labels::ZONE, zone), (labels::CAPACITY_TYPE, capacity_type)];
             let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter().collect();
-            price(&labels, Some(&kind)).dollars()
+            price(&labels, &[&kind]).dollars()
         };
         assert_eq!(
             [found("a", "spot"), found("b", "spot"), found("a", "on-demand"), found("", "")],
             [1.0, 2.0, 0.0, 0.0]
         );
-        assert_eq!(price(&BTreeMap::new(), None), Price::ZERO);
+        assert_eq!(price(&BTreeMap::new(), &[]), Price::ZERO);
         assert_eq!(savings_ratio(Price::from_dollars(3.0), 2.0), 1.5);
     }
 }

@@ -292,6 +292,7 @@ fn labels_of_the_simulation_stay_out_of_claims() {
         })],
         places: Vec::new(),
         pending: vec![pod],
+        seats: std::collections::BTreeMap::new(),
         bound: BoundPods::default(),
         namespaces: Arc::default(),
         daemons: vec![Arc::new(Daemon { name: Text::from("system/late"), class: class(late) })],

@@ -79,6 +79,7 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
         create(context, pool, planned, NewClaim { index, closed, expected })
     });
     let (created, failed) = split(join_all(creations).await);
+    context.cluster().set_seats(seats(&plan, &created, &real));
     report::events(context, &plan, &created, &real);
     buffers::settle(context, &room, Found { plan: &plan, created: &created, real: &real }).await;
     context.notes().passes += 1;
@@ -240,6 +241,15 @@ async fn create(
     }
     report::created(&name, planned);
     Ok(Some(CreatedClaim { name, planned: planned.clone() }))
+}
+
+/// Where the plan put pods, new claims by the names that they got. Room that is only kept free may be kept elsewhere the
+/// next time.
+fn seats(plan: &Plan, created: &[CreatedClaim], real: &RealPods<'_>) -> BTreeMap<PodKey, PlaceId> {
+    let on_places = plan.nominations.iter().map(|nomination| (nomination.place.clone(), &nomination.pods));
+    let on_claims = created.iter().map(|claim| (PlaceId::Claim(claim.name.clone()), &claim.planned.pods));
+    let seats = on_places.chain(on_claims);
+    seats.flat_map(|(place, pods)| real.among(pods).map(move |pod| (pod.clone(), place.clone()))).collect()
 }
 
 /// Remembers who waits for claims that are not launched yet, should that fail.

@@ -35,6 +35,7 @@ fn snapshot() -> Snapshot {
         pools: vec![Arc::new(pool)],
         places: ["a", "b"].map(node).to_vec(),
         pending: Vec::new(),
+        seats: std::collections::BTreeMap::new(),
         bound,
         namespaces: Arc::default(),
         daemons: Vec::new(),

@@ -16,6 +16,7 @@
 //! daemon  logs cpu=100m select=team=a tolerate=gpu port=9100
 //! namespace other team=a                                    (its labels)
 //! on      n1: db*3 app=db away=host                         (pods that run there; their room is the node's `used`)
+//! seat    c1: web-0 web-1                                   (where an earlier plan put pods that still wait)
 //! pod     web*3 cpu=1 priority=5 created=7 select=zone=a affinity=arch:In:arm64 or=arch:In:amd64 prefer=50:zone:In:b
 //!         .. ns=other app=web label=tier=front tolerate=gpu headroom rule=claim
 //!         .. spread=zone/1  spread=host/2?  (the latter soft), with /min=3 /taints /anywhere /of=app=web behind it
@@ -35,8 +36,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
-    BoundPods, Daemon, InstanceType, Labels, NodeName, PendingPod, Place, Pool, Revision, Snapshot, Stage, Text,
-    Vocabulary,
+    BoundPods, Daemon, InstanceType, Labels, NodeName, PendingPod, Place, PlaceId, PodKey, Pool, Revision, Snapshot,
+    Stage, Text, Vocabulary,
 };
 
 use words::Words;
@@ -61,6 +62,7 @@ struct Reader {
     pools: Vec<Pool>,
     places: Vec<Arc<Place>>,
     pending: Vec<PendingPod>,
+    seats: BTreeMap<PodKey, PlaceId>,
     bound: BoundPods,
     namespaces: BTreeMap<Text, Labels>,
     daemons: Vec<Arc<Daemon>>,
@@ -75,13 +77,13 @@ impl Scenario {
             text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty());
         let mut reader = Reader::default();
         lines.for_each(|line| reader.line(line));
-        let Reader { types, pools, places, pending, bound, namespaces, daemons, options, show } = reader;
+        let Reader { types, pools, places, pending, seats, bound, namespaces, daemons, options, show } = reader;
         let types: Arc<[Arc<InstanceType>]> = types.into();
         let pools = pools.into_iter().map(|pool| Arc::new(Pool { types: Arc::clone(&types), ..pool })).collect();
         let vocabulary = Arc::new(Vocabulary::core().with_reservation_label(RESERVATION));
         let namespaces = Arc::new(namespaces);
         let revision = Revision(1);
-        let snapshot = Snapshot { revision, vocabulary, pools, places, pending, bound, namespaces, daemons };
+        let snapshot = Snapshot { revision, vocabulary, pools, places, pending, seats, bound, namespaces, daemons };
         Self { snapshot, options, show }
     }
 }
@@ -108,6 +110,7 @@ impl Reader {
                 self.namespaces.insert(Text::from(name), labels);
             }
             "on" => self.running(name, &words),
+            "seat" => self.seat(name, &words),
             "pod" => self.pending.extend(pods::group(name, &words)),
             "options" => {
                 let all = Words { line, words: [name].into_iter().chain(words.words).collect() };
@@ -125,9 +128,21 @@ impl Reader {
             }
             _ => words.unknown(
                 kind,
-                "a line begins with type, pool, node, joining, going, claim, daemon, namespace, on, pod, options or show",
+                "a line begins with type, pool, node, joining, going, claim, daemon, namespace, on, seat, pod, options or show",
             ),
         }
+    }
+
+    /// `seat c1: web-0 web-1`, after the place
+    fn seat(&mut self, place: &str, words: &Words<'_>) {
+        let name = place.trim_end_matches(':');
+        let named = |place: &&Arc<Place>| match &place.id {
+            PlaceId::Claim(own) => own.as_str() == name,
+            PlaceId::Node(own) => own.as_str() == name,
+        };
+        let Some(place) = self.places.iter().find(named) else { words.unknown(name, "seat PLACE: POD ..") };
+        let seats = words.words.iter().map(|pod| (PodKey::new("default", *pod), place.id.clone()));
+        self.seats.extend(seats);
     }
 
     /// `on n1: web*3 ..`

@@ -544,3 +544,83 @@ fn the_search_ends_after_counted_steps() {
     assert!(cut.unplaced.is_empty() && cut.price() >= free.price());
     assert_eq!(cut, solve("options steps=100"));
 }
+
+/// Pods keep the place that an earlier plan found for them: each claim was made for one large pod and two small ones.
+/// Dealt out anew by their size they would need another node.
+#[test]
+fn pods_keep_their_promised_places() {
+    let claims = |seat: &dyn Fn(usize) -> String| -> String {
+        (0..6).map(|c| format!("claim c{c} pool=default cpu=4 mem=6Gi require=zone:In:a\n{}\n", seat(c))).collect()
+    };
+    let pods = "type m.large cpu=2 mem=8Gi a:0.10
+         pool default
+         pod large*6 cpu=2 mem=1Gi
+         pod small*12 cpu=1 mem=2Gi";
+    let seat = |c: usize| format!("seat c{c}: large-{} small-{c} small-{}", 5 - c, c + 6);
+    check(
+        &format!("{}{pods}", claims(&|_| String::new())),
+        expect![[r#"
+            default m.large a $0.1: small-7 small-8
+            default m.large a $0.1: small-9
+            nodeclaim/c0: large-0 large-1
+            nodeclaim/c1: large-2 large-3
+            nodeclaim/c2: large-4 large-5
+            nodeclaim/c3: small-0 small-1 small-10
+            nodeclaim/c4: small-11 small-2 small-3
+            nodeclaim/c5: small-4 small-5 small-6"#]],
+    );
+    check(
+        &format!("{}{pods}", claims(&seat)),
+        expect![[r#"
+            nodeclaim/c0: large-5 small-0 small-6
+            nodeclaim/c1: large-4 small-1 small-7
+            nodeclaim/c2: large-3 small-2 small-8
+            nodeclaim/c3: large-2 small-3 small-9
+            nodeclaim/c4: large-1 small-4 small-10
+            nodeclaim/c5: large-0 small-5 small-11"#]],
+    );
+}
+
+/// Who was promised a place gives it up to pods of a higher priority, and leaves one that will not do any more.
+#[test]
+fn a_promise_is_no_right() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool default limit.nodes=1 used.nodes=1
+         claim c1 pool=default cpu=2 mem=8Gi
+         seat c1: low
+         pod low cpu=2
+         pod high cpu=2 priority=10",
+        expect![[r#"
+            nodeclaim/c1: high
+            nowhere: low
+              nodepool "default": all available instance types exceed limits for nodepool, nodes: 1 wanted, 0 there; raise spec.limits or free capacity"#]],
+    );
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10 b:0.10
+         pool default
+         node n1 pool=default cpu=2 label=zone=a
+         seat n1: web
+         pod web cpu=1 select=zone=b
+         pod api cpu=1",
+        expect![[r#"
+            default m.large b $0.1: web
+            node/n1: api"#]],
+    );
+}
+
+/// Rules between pods hold for places that were promised, too.
+#[test]
+fn promised_places_are_spread() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10 b:0.10
+         pool default
+         node n1 pool=default cpu=4 label=zone=a
+         node n2 pool=default cpu=4 label=zone=b
+         seat n1: web-0 web-1 web-2
+         pod web*3 cpu=1 spread=zone/1",
+        expect![[r#"
+            node/n1: web-0 web-2
+            node/n2: web-1"#]],
+    );
+}

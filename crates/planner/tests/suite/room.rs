@@ -289,3 +289,23 @@ fn pods_take_the_room_that_was_kept_free() {
             node/n1: web"#]],
     );
 }
+
+/// CP-03: a type that comes with more room in one offering than in another is weighed offering by offering, and named
+/// once.
+#[test]
+fn offerings_may_come_with_room_of_their_own() {
+    let cluster = |pods: &str| {
+        format!(
+            "type m.large cpu=2 mem=8Gi a:0.10 b:0.10
+             type m.large cpu=4 mem=8Gi c:0.15
+             type m.large cpu=2 mem=8Gi overhead.cpu=500m spot:a:0.05
+             type x.large cpu=4 mem=8Gi a:0.30
+             pool default
+             {pods}"
+        )
+    };
+    check(&cluster("pod web cpu=1500m"), expect!["default m.large|x.large a|b|c $0.05: web"]);
+    check(&cluster("pod web cpu=2"), expect!["default m.large|x.large a|b|c $0.1: web"]);
+    check(&cluster("pod web cpu=4"), expect!["default m.large|x.large a|b|c $0.15: web"]);
+    check(&cluster("pod web cpu=3 select=zone=a"), expect!["default x.large a $0.3: web"]);
+}

@@ -75,7 +75,8 @@ impl<'a> Auditor<'a> {
             }
             violations.extend(found);
         }
-        let prices: Vec<Price> = menu.dishes.iter().filter_map(Dish::price).collect();
+        let of_one_type = menu.dishes.chunk_by(|left, right| left.name == right.name);
+        let prices: Vec<Price> = of_one_type.filter_map(|dishes| dishes.iter().filter_map(Dish::price).min()).collect();
         violations.extend(bill::prices(index, claim, &prices));
         violations.extend(bill::variety(index, claim, view));
         let short = company.requests.fit_into(&claim.requests).err();

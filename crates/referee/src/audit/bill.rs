@@ -28,7 +28,7 @@ pub(super) fn variety(index: usize, claim: &PlannedClaim, view: &PoolView<'_>) -
     if !view.pool.requirements.iter().any(|(_, wanted)| wanted.min_values().is_some()) {
         return Vec::new();
     }
-    let kinds: Vec<&InstanceType> = claim.types.iter().filter_map(|name| view.types.get(name).copied()).collect();
+    let kinds: Vec<&InstanceType> = claim.types.iter().flat_map(|name| view.kinds(name)).copied().collect();
     let demanded = |(key, of_pool): (&Text, &Requirement)| {
         let of_claim = claim.requirements.get(key);
         let stated = of_claim.and_then(Requirement::min_values);

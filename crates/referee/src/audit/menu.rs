@@ -34,7 +34,7 @@ impl Dish<'_> {
     }
 }
 
-type Said = (PoolName, Arc<[TypeName]>, Arc<Requirements>);
+type Said = (PoolName, Arc<[TypeName]>, Arc<Requirements>, Resources);
 
 /// Menus that were worked out before.
 #[derive(Default)]
@@ -43,23 +43,34 @@ pub(super) struct Menus<'a>(RefCell<BTreeMap<Said, Rc<Menu<'a>>>>);
 impl<'a> Auditor<'a> {
     /// What a claim may turn into; nothing if its pool does not exist.
     pub(super) fn menu(&self, claim: &PlannedClaim) -> Rc<Menu<'a>> {
-        let said = (claim.pool.clone(), Arc::clone(&claim.types), Arc::clone(&claim.requirements));
+        let view = self.pools.get(&claim.pool);
+        // How much is asked for only matters where a type is sold with more room here than there.
+        let is_ambiguous = view.is_some_and(|view| claim.types.iter().any(|name| view.kinds(name).len() > 1));
+        let asked = if is_ambiguous { claim.requests.clone() } else { Resources::none() };
+        let said = (claim.pool.clone(), Arc::clone(&claim.types), Arc::clone(&claim.requirements), asked);
         if let Some(known) = self.menus.0.borrow().get(&said) {
             return Rc::clone(known);
         }
-        let dish = |view: &PoolView<'a>, name: &TypeName| self.dish(view, name, &claim.requirements);
-        let view = self.pools.get(&claim.pool);
-        let dishes = view.map_or_else(Vec::new, |view| claim.types.iter().map(|name| dish(view, name)).collect());
+        let dishes = |view: &PoolView<'a>| claim.types.iter().flat_map(|name| self.dishes(view, name, claim)).collect();
+        let dishes = view.map_or_else(Vec::new, dishes);
         let menu = Rc::new(Menu { dishes });
         self.menus.0.borrow_mut().insert(said, Rc::clone(&menu));
         menu
     }
 
-    fn dish(&self, view: &PoolView<'a>, name: &TypeName, requirements: &Requirements) -> Dish<'a> {
-        let kind = view.types.get(name).copied();
-        let vocabulary = &self.snapshot.vocabulary;
-        let nodes = kind.map_or_else(Vec::new, |kind| possible_nodes(kind, requirements, vocabulary));
-        self.served(view.pool, name, kind, nodes)
+    fn dishes(&self, view: &PoolView<'a>, name: &TypeName, claim: &PlannedClaim) -> Vec<Dish<'a>> {
+        let kinds = view.launchable(name, &claim.requests);
+        if kinds.is_empty() {
+            return vec![self.served(view.pool, name, None, Vec::new())];
+        }
+        let nodes = |kind: &InstanceType| possible_nodes(kind, &claim.requirements, &self.snapshot.vocabulary);
+        let mut dishes: Vec<Dish<'a>> =
+            kinds.iter().map(|kind| self.served(view.pool, name, Some(*kind), nodes(kind))).collect();
+        // One of them for sale is enough.
+        if dishes.iter().any(|dish| !dish.nodes.is_empty()) {
+            dishes.retain(|dish| !dish.nodes.is_empty());
+        }
+        dishes
     }
 
     /// A type that turned into one node.

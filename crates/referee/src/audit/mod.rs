@@ -20,10 +20,13 @@ mod violation;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{InstanceType, PendingPod, Plan, PlannedClaim, PodKey, Pool, PoolName, Price, Snapshot, TypeName};
+use model::{
+    InstanceType, PendingPod, Plan, PlannedClaim, PodKey, Pool, PoolName, Price, Resources, Snapshot, TypeName,
+};
 
 pub use ground::{NewNode, new_nodes, pending_pods, reachable_domains, situation};
 use menu::{Dish, Menus};
+use possible::{PossibleNode, possible_nodes};
 pub use replay::Replay;
 pub use violation::{Target, Violation};
 
@@ -50,10 +53,33 @@ pub fn reckoned_price(snapshot: &Snapshot, plan: &Plan) -> Price {
     Auditor::new(snapshot).reckoned_price(plan)
 }
 
-/// A pool with its types by name.
+/// A pool with its types by name. A type that is sold with more room here than there has several of one name.
 struct PoolView<'a> {
     pool: &'a Pool,
-    types: BTreeMap<&'a TypeName, &'a InstanceType>,
+    types: BTreeMap<&'a TypeName, Vec<&'a InstanceType>>,
+}
+
+impl<'a> PoolView<'a> {
+    fn of(pool: &'a Pool) -> Self {
+        let mut types: BTreeMap<&TypeName, Vec<&InstanceType>> = BTreeMap::new();
+        for kind in pool.types.iter() {
+            types.entry(&kind.name).or_default().push(kind);
+        }
+        Self { pool, types }
+    }
+
+    fn kinds(&self, name: &TypeName) -> &[&'a InstanceType] {
+        self.types.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Those that a provider may launch for a claim which asks for this much.
+    fn launchable(&self, name: &TypeName, requests: &Resources) -> Vec<&'a InstanceType> {
+        let kinds = self.kinds(name);
+        if kinds.len() < 2 {
+            return kinds.to_vec();
+        }
+        kinds.iter().copied().filter(|kind| requests.fit_into(&kind.allocatable).is_ok()).collect()
+    }
 }
 
 struct Auditor<'a> {
@@ -68,11 +94,7 @@ struct Auditor<'a> {
 impl<'a> Auditor<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let pods = snapshot.pending.iter().map(|pod| (&pod.key, pod)).collect();
-        let view = |pool: &'a Pool| {
-            let types = pool.types.iter().map(|kind| (&kind.name, kind.as_ref())).collect();
-            (&pool.name, PoolView { pool, types })
-        };
-        let pools = snapshot.pools.iter().map(|pool| view(pool)).collect();
+        let pools = snapshot.pools.iter().map(|pool| (&pool.name, PoolView::of(pool))).collect();
         Self { snapshot, pods, pools, menus: Menus::default(), suited: RefCell::default() }
     }
 
@@ -81,8 +103,14 @@ impl<'a> Auditor<'a> {
         plan.claims.iter().filter_map(cheapest).sum()
     }
 
-    fn kind(&self, pool: &PoolName, name: &TypeName) -> Option<&'a InstanceType> {
-        self.pools.get(pool)?.types.get(name).copied()
+    /// The type that shows this face.
+    fn kind(&self, claim: &PlannedClaim, name: &TypeName, face: &PossibleNode) -> Option<&'a InstanceType> {
+        let shows =
+            |kind: &&InstanceType| possible_nodes(kind, &claim.requirements, &self.snapshot.vocabulary).contains(face);
+        match self.pools.get(&claim.pool)?.launchable(name, &claim.requests).as_slice() {
+            [only] => Some(*only),
+            several => several.iter().copied().find(shows),
+        }
     }
 
     /// The pods that are pending; pods that are not are told elsewhere.

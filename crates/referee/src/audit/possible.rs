@@ -8,7 +8,7 @@ use model::{
 use crate::Labels;
 
 /// A node that a claim may turn into.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PossibleNode {
     pub(super) price: Price,
     pub(super) labels: Labels,

@@ -180,7 +180,7 @@ impl<'a> Scene<'a> {
         kind: &TypeName,
         face: &PossibleNode,
     ) {
-        let (Some(view), Some(machine)) = (auditor.pools.get(&claim.pool), auditor.kind(&claim.pool, kind)) else {
+        let (Some(view), Some(machine)) = (auditor.pools.get(&claim.pool), auditor.kind(claim, kind, face)) else {
             return;
         };
         let name = NodeName::new(format!("claim {index}"));

@@ -12,6 +12,8 @@ mod monitoring;
 mod overlays;
 mod planted;
 mod pool_status;
+mod promises;
+mod repair;
 mod repeat;
 mod scrape;
 mod seeds;
