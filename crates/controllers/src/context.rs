@@ -104,6 +104,8 @@ pub(crate) struct Notes {
     pub(crate) expected: BTreeMap<ClaimName, Vec<PodKey>>,
     /// Since when a claim has reasons to show that are not written down yet.
     pub(crate) words_since: BTreeMap<ClaimName, Timestamp>,
+    /// When the node of a claim was first seen.
+    pub(crate) joined: BTreeMap<ClaimName, Timestamp>,
     /// When the provider last promised to end an instance that is not gone yet.
     pub(crate) ends_asked: BTreeMap<ClaimName, Timestamp>,
     /// The last pod event on each node of ours; its claim's status shows it later and less exactly.
@@ -147,6 +149,7 @@ impl Notes {
         self.fresh.remove(claim);
         self.expected.remove(claim);
         self.words_since.remove(claim);
+        self.joined.remove(claim);
         self.ends_asked.remove(claim);
     }
 

@@ -148,10 +148,17 @@ impl Hub {
                 self.queue.finish(work);
                 PassResult::Success
             }
+            Err(WorkError::Write(error @ WriteError::Conflict { .. })) => {
+                // Somebody else wrote first, which is ordinary life in a cluster. What they wrote is on its way to us.
+                let failures = self.queue.fail(work);
+                self.queue.add(work.clone(), now + work::after_conflict(failures));
+                tracing::debug!(controller, %error, "reconcile will be repeated");
+                PassResult::Requeue
+            }
             Err(error) => {
                 let failures = self.queue.fail(work);
                 self.queue.add(work.clone(), now + work.back_off(failures));
-                // The first conflict is ordinary life in a cluster; repeated ones are worth a line.
+                // One failure is ordinary life in a cluster; repeated ones are worth a line.
                 if failures > 1 {
                     tracing::error!(controller, %error, failures, "Reconciler error");
                 } else {

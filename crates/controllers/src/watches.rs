@@ -1,5 +1,7 @@
 //! Watches: one task per kind, lowering objects as they arrive and sending them to the hub.
 
+mod lean;
+
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::pin::pin;
@@ -30,6 +32,8 @@ use serde::de::DeserializeOwned;
 use state::{Key, Kind, Object};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+
+use lean::Lean;
 
 /// News from a watch.
 #[derive(Debug)]
@@ -209,8 +213,8 @@ impl Watches<'_> {
     where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
-        let api: Api<K> = Api::all(self.client.clone());
-        self.tasks.spawn(follow(api, Watched::of(kind), self.sender.clone(), lower));
+        let api: Api<Lean<K>> = Api::all(self.client.clone());
+        self.tasks.spawn(follow(api, Watched::of(kind), self.sender.clone(), move |Lean(object)| lower(object)));
     }
 
     fn follow_guarded<K>(&mut self, kind: Kind, lower: impl Fn(K) -> Option<Object> + Send + 'static)

@@ -108,6 +108,12 @@ impl Work {
     }
 }
 
+/// How long to wait after the n-th conflict in a row.
+pub(crate) fn after_conflict(failures: u32) -> Duration {
+    let (first, most) = (Duration::from_millis(50), Duration::from_secs(2));
+    first.saturating_mul(1_u32 << failures.saturating_sub(1).min(16)).min(most)
+}
+
 tokio::task_local! {
     /// The controller whose pass is running.
     static CONTROLLER: &'static str;

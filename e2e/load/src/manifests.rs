@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 /// A load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Story {
-    /// Pods of 30 Deployments of different sizes, with 20 NodePools.
+    /// Pods of 30 Deployments of different sizes, half of them with something to say about where they run, with 20
+    /// NodePools.
     Many {
         /// How many pods in all.
         pods: u32,
@@ -29,14 +30,14 @@ impl Story {
         }
     }
 
-    /// The node class and the pools.
+    /// The node class, the pools, and the node on which a controller would live.
     pub(crate) fn pools(self) -> Vec<Value> {
         let pools = match self {
             Self::Many { .. } => POOLS,
             Self::Alone { .. } => 1,
         };
         let class = json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"}});
-        std::iter::once(class).chain((0..pools).map(pool)).collect()
+        [class, host()].into_iter().chain((0..pools).map(pool)).collect()
     }
 
     /// The workloads.
@@ -45,13 +46,13 @@ impl Story {
             Self::Many { pods } => (0..DEPLOYMENTS)
                 .map(|number| {
                     let replicas = pods / DEPLOYMENTS + u32::from(number < pods % DEPLOYMENTS);
-                    deployment(number, replicas, &json!({}))
+                    deployment(number, replicas, &wish(number))
                 })
                 .collect(),
             Self::Alone { pods } => {
-                let apart = json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+                let apart = json!({"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
                     {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "load-0"}}}
-                ]}});
+                ]}}});
                 vec![deployment(0, pods, &apart)]
             }
         }
@@ -67,6 +68,20 @@ impl fmt::Display for Story {
     }
 }
 
+/// A node that takes no pod. Every cluster with a controller in it has one, and without any the kube-scheduler does not
+/// wait for nodes to change: it tries again every few seconds, and that would be measured instead of the controller.
+fn host() -> Value {
+    let room = json!({"cpu": "4", "memory": "8Gi", "pods": "110"});
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {
+            "name": "host", "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"kubernetes.io/hostname": "host"},
+        },
+        "spec": {"taints": [{"key": "example.com/host", "effect": "NoSchedule"}]},
+        "status": {"capacity": room, "allocatable": room},
+    })
+}
+
 fn pool(number: u32) -> Value {
     json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": format!("load-{number:02}")},
@@ -80,29 +95,50 @@ fn pool(number: u32) -> Value {
     })
 }
 
+/// What a Deployment says about where its pods run: every second one nothing, the others one of the usual things.
+fn wish(number: u32) -> Value {
+    const ZONE: &str = "topology.kubernetes.io/zone";
+    let itself = json!({"matchLabels": {"app": format!("load-{number}")}});
+    let spread = |otherwise: &str| {
+        json!({"topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": otherwise, "labelSelector": itself},
+        ]})
+    };
+    let zone = ["test-zone-a", "test-zone-b", "test-zone-c"][number as usize % 3];
+    match number % 8 {
+        1 => spread("DoNotSchedule"),
+        3 => spread("ScheduleAnyway"),
+        5 => json!({"nodeSelector": {ZONE: zone}}),
+        7 => json!({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": ZONE, "labelSelector": itself},
+        ]}}}),
+        _ => json!({}),
+    }
+}
+
 /// Sizes differ from Deployment to Deployment as they do in a cluster: a few large ones among many small ones.
-fn deployment(number: u32, replicas: u32, affinity: &Value) -> Value {
+fn deployment(number: u32, replicas: u32, wish: &Value) -> Value {
     const MILLICPU: [u32; 6] = [100, 250, 250, 500, 1000, 2000];
     const MEBIBYTES: [u32; 5] = [128, 256, 512, 1024, 4096];
     let name = format!("load-{number}");
     let cpu = format!("{}m", MILLICPU[number as usize % MILLICPU.len()]);
     let memory = format!("{}Mi", MEBIBYTES[number as usize % MEBIBYTES.len()]);
+    let mut spec = json!({
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{
+            "name": "pause", "image": "registry.k8s.io/pause:3.10",
+            "resources": {"requests": {"cpu": cpu, "memory": memory}},
+        }],
+    });
+    if let (Some(spec), Some(wish)) = (spec.as_object_mut(), wish.as_object()) {
+        spec.extend(wish.clone());
+    }
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "default"},
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {
-                    "affinity": affinity,
-                    "terminationGracePeriodSeconds": 0,
-                    "containers": [{
-                        "name": "pause", "image": "registry.k8s.io/pause:3.10",
-                        "resources": {"requests": {"cpu": cpu, "memory": memory}},
-                    }],
-                },
-            },
+            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
         },
     })
 }

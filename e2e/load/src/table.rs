@@ -15,7 +15,7 @@ pub(crate) struct Measured {
 type Read = fn(&Figures) -> f64;
 
 /// What is compared, by its heading.
-const COLUMNS: [(&str, Read); 11] = [
+const COLUMNS: [(&str, Read); 12] = [
     ("claims", |one| one.claims as f64),
     ("first claim s", |one| one.first_claim),
     ("all claims s", |one| one.last_claim),
@@ -23,6 +23,7 @@ const COLUMNS: [(&str, Read); 11] = [
     ("nodes ready s", |one| one.all_nodes_ready),
     ("all bound s", |one| one.all_bound),
     ("all running s", |one| one.all_running),
+    ("of it after ready s", |one| one.all_running - one.all_nodes_ready),
     ("CPU s", |one| one.usage.cpu_seconds),
     ("peak MiB", |one| one.usage.peak_mebibytes),
     ("requests", |one| one.requests.all as f64),
@@ -118,9 +119,9 @@ mod tests {
         assert_eq!(
             rows[2..],
             [
-                "| ours | 2 | 1.50 | 1.50 | 1.50 | 1.50 | 1.50 | 1.50 | 1.50 | 15 | 8 | 2 |",
-                "| peer | 2 | 4.50 | 4.50 | 4.50 | 4.50 | 4.50 | 4.50 | 4.50 | 45 | 8 | 2 |",
-                "| ours / peer | 1.000 | 0.333 | 0.333 | 0.333 | 0.333 | 0.333 | 0.333 | 0.333 | 0.333 | 1.000 | 1.000 |",
+                "| ours | 2 | 1.50 | 1.50 | 1.50 | 1.50 | 1.50 | 1.50 | 0.00 | 1.50 | 15 | 8 | 2 |",
+                "| peer | 2 | 4.50 | 4.50 | 4.50 | 4.50 | 4.50 | 4.50 | 0.00 | 4.50 | 45 | 8 | 2 |",
+                "| ours / peer | 1.000 | 0.333 | 0.333 | 0.333 | 0.333 | 0.333 | 0.333 | – | 0.333 | 0.333 | 1.000 | 1.000 |",
             ]
         );
     }

@@ -1,6 +1,7 @@
 //! Registration and initialization: a node joins, gets what its claim promises, and becomes usable.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::lower::NodeFacts;
 use api::node_claim::conditions;
@@ -10,12 +11,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::draft::ClaimDraft;
 use super::node_edit::NodeEdit;
-use super::{class_label, hooks, initialize, labels_of, name_of};
+use super::{class_label, hooks, initialize, labels_of, left_of, name_of};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
 use crate::pools::{self, Registration};
 use crate::work::{Next, Outcome};
 use crate::write;
+
+/// A node that is ready this soon after it joined is registered and initialized in one go.
+const READY_AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Matches the claim with its node. A node that is ready when it registers is initialized in the same write.
 pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
@@ -26,6 +30,9 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
     }
     let Some(node) = only_node(context, draft) else { return Ok(Next::OnChange) };
     let was_registered = draft.is_true(conditions::REGISTERED);
+    if let Some(left) = time_to_become_ready(context, draft, &node).filter(|_| !was_registered) {
+        return Ok(Next::After(left));
+    }
     let mut edit = NodeEdit::open(&node);
     if was_registered {
         edit.labels.extend([class_label(draft.claim())]);
@@ -67,6 +74,17 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
         None => {}
     }
     Ok(Next::OnChange)
+}
+
+/// How much longer a node that just joined is waited for. No pod can run on it before it is ready, and if it becomes ready
+/// at once, one write each to node and claim does for registration and initialization.
+fn time_to_become_ready(context: &Context, draft: &ClaimDraft, node: &NodeFacts) -> Option<Duration> {
+    if node.is_ready {
+        return None;
+    }
+    let now = context.now();
+    let since = *context.notes().joined.entry(name_of(draft.claim())).or_insert(now);
+    left_of(READY_AT_ONCE, since, now)
 }
 
 /// The node of the claim. Without one, or with several, the conditions say what that means.
