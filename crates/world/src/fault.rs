@@ -229,6 +229,11 @@ pub struct Call<'a> {
 pub trait Meddler: Send + Sync {
     /// The fault of this call, if any.
     fn meddle(&self, call: &Call<'_>) -> Option<CallFault>;
+
+    /// How much later than usual news of watches arrive now.
+    fn news_delay(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// How often each fault hit each effect.

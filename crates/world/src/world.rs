@@ -145,6 +145,11 @@ impl World {
         self.clock
     }
 
+    /// The network, for those who break watches.
+    pub fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
     /// The API server, for those who read its history or serve it.
     pub fn server(&self) -> &ApiServer {
         &self.server

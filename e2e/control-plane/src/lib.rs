@@ -15,6 +15,7 @@ mod cache;
 mod certificates;
 mod components;
 mod control_plane;
+mod etcd;
 mod kubeconfig;
 mod ports;
 mod process;
