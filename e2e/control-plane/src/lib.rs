@@ -27,4 +27,4 @@ pub use components::{Compaction, Component, Options, WatchCache};
 pub use control_plane::{ControlPlane, StartError};
 pub use ports::{Ports, free_ports};
 pub use process::{Launch, Process};
-pub use toolbox::{Program, Toolbox};
+pub use toolbox::{Kubernetes, Program, Toolbox};

@@ -72,6 +72,7 @@ async fn a_storm_passes(bed: &impl Bed) -> Result<()> {
         (15, Fate::Fails),
         (10, Fate::Unavailable),
         (10, Fate::RequestLost),
+        (5, Fate::AnswerLost),
         (5, Fate::Late),
     ];
     sky.set(Weather { seed: 6, shares, news: News::Fresh });
