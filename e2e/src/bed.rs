@@ -1,5 +1,7 @@
 //! A cluster that is ready for the controller, whatever it is made of.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use api::{NodeClaim, NodeOverlay, NodePool};
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
@@ -9,6 +11,7 @@ use crate::kill::KillEverywhere;
 use crate::manifests::FOREIGN_NODE;
 use crate::seen::is_ready_node;
 use crate::waiting::{Seen, wait_for};
+use crate::weather::Sky;
 
 /// How a controller is started.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +95,23 @@ pub trait Bed: Sized {
     /// whose write the plan strikes hears nothing more; who follows the plan kills it.
     async fn observe_writes(&self, plan: &KillEverywhere) -> Result<()>;
 
+    /// Leads the controllers started from now on through a weather that the story makes.
+    async fn under_sky(&self) -> Result<Sky>;
+
+    /// Takes the API server away from the controllers as a power failure would. On a real cluster nobody else has one
+    /// either until [`Bed::restore_api_server`].
+    async fn lose_api_server(&self) -> Result<()>;
+
+    /// Brings the API server back where it was, with everything that was stored.
+    async fn restore_api_server(&self) -> Result<()>;
+
+    /// Breaks all watches and forgets what happened before: whoever wants to go on where it was is told that this is
+    /// too long ago.
+    async fn compact(&self) -> Result<()>;
+
+    /// Lets time pass in which things go wrong: this long where time is real, and that long where it costs nothing.
+    async fn endure(&self, real: Duration, free: Duration);
+
     /// Pods of the default namespace.
     fn pods(&self) -> Api<Pod> {
         Api::namespaced(self.client(), "default")
@@ -156,6 +176,9 @@ pub trait Controller {
 
     /// What it wrote to its log so far; `None` where it has none of its own.
     fn log(&self) -> Option<String>;
+
+    /// Waits until it has ended by itself.
+    async fn ended(&mut self) -> Result<()>;
 
     /// Ends it in good order and waits.
     async fn stop(self) -> Result<()>;

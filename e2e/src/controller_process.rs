@@ -1,6 +1,7 @@
 //! The controller as a process of its own.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use control_plane::{Launch, Process, free_ports};
@@ -57,6 +58,14 @@ impl Controller for ControllerProcess {
 
     fn log(&self) -> Option<String> {
         Some(std::fs::read_to_string(&self.log).unwrap_or_default())
+    }
+
+    async fn ended(&mut self) -> Result<()> {
+        const PAUSE: Duration = Duration::from_millis(50);
+        while self.process.ended()?.is_none() {
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
     }
 
     /// By SIGTERM.

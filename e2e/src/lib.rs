@@ -12,16 +12,21 @@
 mod bed;
 pub mod by_client;
 mod controller_process;
+mod keeper;
 pub mod kill;
+pub mod leading;
 mod manifests;
+pub mod outside;
 mod proxy;
 mod real_bed;
 pub mod seen;
 mod waiting;
+pub mod weather;
 mod world_bed;
 
 pub use bed::{Bed, Controller, ControllerSettings, Target, Wait};
 pub use controller_process::{ControllerProcess, built_program, controller_program};
+pub use keeper::keep_running;
 pub use manifests::{FOREIGN_NODE, inflate, kwok_node_class, node_pool};
 pub use real_bed::{RealBed, client};
 pub use waiting::{BOUND, Seen, wait_for, wait_until};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use control_plane::{ControlPlane, Options, Toolbox};
@@ -13,7 +14,8 @@ use tokio::runtime::Runtime;
 use crate::bed::{Bed, ControllerSettings, Target, Wait};
 use crate::controller_process::ControllerProcess;
 use crate::kill::KillEverywhere;
-use crate::proxy;
+use crate::proxy::{self, Way};
+use crate::weather::Sky;
 
 /// The identity of the controller, and with it the role that is tested.
 const USER: &str = "system:serviceaccount:kube-system:karpenter";
@@ -47,6 +49,15 @@ impl RealBed {
     pub(crate) fn controller_kubeconfig(&self) -> Result<PathBuf> {
         let observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         observed.map_or_else(|| self.control_plane.kubeconfig(USER, &GROUPS), Ok)
+    }
+
+    /// Leads controllers started from now on along a way of its own.
+    async fn lead(&self, way: Way) -> Result<()> {
+        let upstream = client(&self.control_plane.kubeconfig(USER, &GROUPS)?).await?;
+        let address = proxy::start(upstream, way).await?;
+        let kubeconfig = proxy::kubeconfig(address, &self.control_plane.log_dir())?;
+        *self.observed.lock().unwrap_or_else(PoisonError::into_inner) = Some(kubeconfig);
+        Ok(())
     }
 }
 
@@ -130,11 +141,32 @@ impl Bed for RealBed {
     }
 
     async fn observe_writes(&self, plan: &KillEverywhere) -> Result<()> {
-        let upstream = client(&self.control_plane.kubeconfig(USER, &GROUPS)?).await?;
-        let address = proxy::start(upstream, plan.clone()).await?;
-        let kubeconfig = proxy::kubeconfig(address, &self.control_plane.log_dir())?;
-        *self.observed.lock().unwrap_or_else(PoisonError::into_inner) = Some(kubeconfig);
-        Ok(())
+        self.lead(Way { plan: Some(plan.clone()), sky: Sky::default() }).await
+    }
+
+    async fn under_sky(&self) -> Result<Sky> {
+        let sky = Sky::default();
+        self.lead(Way { plan: None, sky: sky.clone() }).await?;
+        Ok(sky)
+    }
+
+    async fn lose_api_server(&self) -> Result<()> {
+        self.control_plane.kill_api_server()
+    }
+
+    async fn restore_api_server(&self) -> Result<()> {
+        Ok(self.control_plane.start_api_server()?)
+    }
+
+    /// With another API server: one that runs remembers what etcd has forgotten.
+    async fn compact(&self) -> Result<()> {
+        self.control_plane.kill_api_server()?;
+        self.control_plane.compact()?;
+        Ok(self.control_plane.start_api_server()?)
+    }
+
+    async fn endure(&self, real: Duration, _: Duration) {
+        tokio::time::sleep(real).await;
     }
 }
 

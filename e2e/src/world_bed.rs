@@ -1,7 +1,9 @@
 //! The embedded world that is ready for the controller: everything in this process, in virtual time.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use kube::Client;
@@ -14,6 +16,7 @@ use world::{Call, CallFault, CloudKind, Meddler, World, WorldSettings, run_in_vi
 use crate::bed::{Bed, Controller, ControllerSettings, Target, Wait};
 use crate::by_client;
 use crate::kill::{KillEverywhere, Side, effect};
+use crate::weather::{Fate, Sky};
 
 /// Each seed is another order of everything that happens at once. Three cost less than a second.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
@@ -25,6 +28,8 @@ const WATCH_WINDOW: usize = 10_000;
 pub struct WorldBed {
     world: World,
     observer: Mutex<Option<Arc<Observer>>>,
+    sky: Sky,
+    is_cut_off: Arc<AtomicBool>,
 }
 
 impl WorldBed {
@@ -40,7 +45,8 @@ impl Bed for WorldBed {
         for seed in SEEDS {
             let told = run_in_virtual_time(seed, async {
                 let world = World::start(WorldSettings::new(seed, CloudKind::Kwok));
-                story(&Self { world, observer: Mutex::default() }).await
+                story(&Self { world, observer: Mutex::default(), sky: Sky::default(), is_cut_off: Arc::default() })
+                    .await
             });
             told.context("start a runtime")?.with_context(|| format!("in the world of seed {seed}"))?;
         }
@@ -88,9 +94,10 @@ impl Bed for WorldBed {
 
     async fn start_controller(&self, name: &str, settings: &ControllerSettings) -> Result<WorldController> {
         let observer = self.observer().clone();
+        let way = Way { observer: observer.clone(), sky: self.sky.clone(), is_cut_off: Arc::clone(&self.is_cut_off) };
         let settings = world::ControllerSettings {
             environment: settings.environment.clone(),
-            meddler: observer.clone().map(|observer| observer as Arc<dyn Meddler>),
+            meddler: Some(Arc::new(way)),
             ..world::ControllerSettings::default()
         };
         let controller = self.world.start_controller(name, &settings)?;
@@ -101,6 +108,38 @@ impl Bed for WorldBed {
         let observer = Observer { plan: plan.clone(), doomed: Mutex::default() };
         *self.observer() = Some(Arc::new(observer));
         Ok(())
+    }
+
+    async fn under_sky(&self) -> Result<Sky> {
+        let (sky, wire) = (self.sky.clone(), self.world.wire().clone());
+        // Cuts find the watches of everybody, which nobody minds who can watch again.
+        tokio::spawn(async move {
+            loop {
+                sky.cut().await;
+                wire.break_watches();
+            }
+        });
+        Ok(self.sky.clone())
+    }
+
+    async fn lose_api_server(&self) -> Result<()> {
+        self.is_cut_off.store(true, Ordering::Relaxed);
+        self.world.wire().break_watches();
+        Ok(())
+    }
+
+    async fn restore_api_server(&self) -> Result<()> {
+        self.is_cut_off.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn compact(&self) -> Result<()> {
+        self.world.compact();
+        Ok(())
+    }
+
+    async fn endure(&self, _: Duration, free: Duration) {
+        tokio::time::sleep(free).await;
     }
 }
 
@@ -119,6 +158,11 @@ impl Controller for WorldController {
     /// All controllers of this process write to one place; nothing there says which of them did.
     fn log(&self) -> Option<String> {
         None
+    }
+
+    async fn ended(&mut self) -> Result<()> {
+        self.controller.ended().await;
+        Ok(())
     }
 
     async fn stop(mut self) -> Result<()> {
@@ -142,6 +186,39 @@ impl Controller for WorldController {
 impl Drop for WorldController {
     fn drop(&mut self) {
         self.controller.kill();
+    }
+}
+
+/// What the calls of a controller pass.
+struct Way {
+    observer: Option<Arc<Observer>>,
+    sky: Sky,
+    /// Whether nothing arrives at all.
+    is_cut_off: Arc<AtomicBool>,
+}
+
+impl Meddler for Way {
+    fn meddle(&self, call: &Call<'_>) -> Option<CallFault> {
+        // What is asked of the provider itself goes another way; with KWOK it ends in calls that come by here again.
+        if call.effect.is_cloud() {
+            return None;
+        }
+        if self.is_cut_off.load(Ordering::Relaxed) {
+            return Some(CallFault::RequestLost);
+        }
+        let weather = match self.sky.meet() {
+            Fate::Passes => None,
+            Fate::Throttled => Some(CallFault::Throttled),
+            Fate::Fails | Fate::Unavailable => Some(CallFault::Fails),
+            Fate::RequestLost => Some(CallFault::RequestLost),
+            Fate::AnswerLost => Some(CallFault::AnswerLost),
+            Fate::Late => Some(CallFault::Late),
+        };
+        weather.or_else(|| self.observer.as_ref()?.meddle(call))
+    }
+
+    fn news_delay(&self) -> Duration {
+        self.sky.news_delay()
     }
 }
 

@@ -1,31 +1,13 @@
 //! Two controllers, one leader.
 
 use anyhow::{Context, Result};
+use e2e::leading::{leader, started};
 use e2e::seen::{is_ready, is_running};
-use e2e::{Bed, Controller, ControllerSettings, Seen};
-use e2e::{inflate, kwok_node_class, node_pool, wait_for, wait_until};
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::Api;
+use e2e::{Bed, Controller, inflate, kwok_node_class, node_pool, wait_for};
 
 e2e::cluster_tests! {
     a_standby_takes_over,
     a_killed_leader_is_replaced,
-}
-
-/// Who holds the lease: host name and id.
-async fn leader(bed: &impl Bed, host_name: &str) -> Result<String> {
-    let leases: Api<Lease> = Api::namespaced(bed.client(), "kube-system");
-    let holder = |leases: &Seen<Lease>| leases.get("karpenter-leader-election")?.spec.as_ref()?.holder_identity.clone();
-    let prefix = format!("{host_name}_");
-    let leads = |leases: &Seen<Lease>| holder(leases).is_some_and(|identity| identity.starts_with(&prefix));
-    let seen = wait_for(leases, &format!("{host_name} to lead"), leads).await?;
-    holder(&seen).context("the holder just seen")
-}
-
-async fn started<B: Bed>(bed: &B, name: &str) -> Result<B::Controller> {
-    let controller = bed.start_controller(name, &ControllerSettings::default().with("HOSTNAME", name)).await?;
-    wait_until("a controller that is up", async || controller.metrics().await.ok()).await?;
-    Ok(controller)
 }
 
 /// The pod gets a node from whoever leads, and only one.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use control_plane::Toolbox;
+use control_plane::{Kubernetes, Toolbox};
 
 use crate::cargo::{cargo, succeed};
 use crate::compatibility::{self, CompatibilityArgs};
@@ -14,6 +14,8 @@ use crate::{deny, house, test_programs};
 /// How many steps a run has without the real control plane, and with it.
 const STEPS_FAST: usize = 7;
 const STEPS_FULL: usize = 9;
+/// How many it has on another Kubernetes: only what depends on it.
+const STEPS_OTHER: usize = 3;
 
 /// Packages whose tests must be among those that ran without a control plane.
 const PACKAGES_ALWAYS_TESTED: [&str; 15] = [
@@ -38,12 +40,18 @@ const PACKAGES_ALWAYS_TESTED: [&str; 15] = [
 #[derive(Debug, clap::Args)]
 pub(crate) struct TestArgs {
     /// Leave out the tests on a real control plane, for the edit loop.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "kubernetes")]
     fast: bool,
+    /// Run only the tests on a real control plane, of this minor of Kubernetes instead of the usual one.
+    #[arg(long, value_name = "MINOR")]
+    kubernetes: Option<String>,
 }
 
 /// Runs the steps in order, the cheap ones first, and stops at the first that fails.
 pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
+    if let Some(minor) = &args.kubernetes {
+        return run_on_other(root, minor);
+    }
     if !args.fast {
         // Half an hour later would be a bad time to learn that Go is missing.
         Toolbox::require_go()?;
@@ -60,6 +68,22 @@ pub(crate) fn run(root: &Path, args: &TestArgs) -> Result<()> {
         println!("all tiers passed: {completed}");
     }
     Ok(())
+}
+
+/// Builds everything, and runs the tests on a control plane of another Kubernetes.
+fn run_on_other(root: &Path, minor: &str) -> Result<()> {
+    let kubernetes = Kubernetes::parse(minor)?;
+    Toolbox::require_go()?;
+    let mut tiers = Tiers::new(STEPS_OTHER);
+    let programs = tiers.step("build and lints", |_| test_programs::build(root))?;
+    let programs: Vec<_> = programs.into_iter().filter(TestProgram::needs_control_plane).collect();
+    tiers.step("programs of the real control plane", |_| Toolbox::ensure_of(kubernetes))?;
+    let environment = [(Kubernetes::VARIABLE, minor)];
+    let on_control_plane =
+        TestRun { programs: &programs, environment: &environment, packages_required: &CONTROL_PLANE_PACKAGES };
+    let outcome = tiers.step("tests on the real control plane", |tally| test_programs::run(&on_control_plane, tally));
+    println!("{} passed, {} failed on Kubernetes {minor}", tiers.tally.passed, tiers.tally.failed);
+    outcome
 }
 
 fn run_tiers(root: &Path, args: &TestArgs, tiers: &mut Tiers) -> Result<()> {

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
+use crate::lifecycle::believed;
 
 /// Good news or bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +111,8 @@ impl Told {
         let uid = notice.about.uid.clone().unwrap_or_default();
         let identity = (uid, notice.reason, notice.quiet.identity(&notice.message));
         let quiet = SignedDuration::try_from(notice.quiet.length).unwrap_or_default();
-        if self.last.get(&identity).is_some_and(|before| now.duration_since(*before) < quiet) {
+        let told = self.last.get(&identity).and_then(|told| believed(*told, now));
+        if told.is_some_and(|told| now.duration_since(told) < quiet) {
             return false;
         }
         if self.last.len() >= REMEMBERED_MAX {
@@ -153,7 +155,7 @@ impl Bucket {
         let passed = i64::try_from(now.duration_since(self.as_of).as_millis()).unwrap_or(i64::MAX).max(0);
         let gained = passed.saturating_mul(i64::from(self.pace.per_second));
         self.thousandths = self.thousandths.saturating_add(gained).min(i64::from(self.pace.at_once) * TOKEN);
-        self.as_of = self.as_of.max(now);
+        self.as_of = believed(self.as_of, now).map_or(now, |as_of| as_of.max(now));
     }
 
     fn is_empty(&mut self, now: Timestamp) -> bool {

@@ -1,6 +1,7 @@
 //! The index: objects by name, and who belongs to whom.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use api::lower::{BudgetFacts, NodeClassFacts, NodeFacts, PodFacts, UnsupportedVolumes};
@@ -78,7 +79,7 @@ pub struct Cluster {
     pub(crate) claims_by_provider: BTreeMap<Text, BTreeSet<ClaimName>>,
     pub(crate) ledger: Ledger,
     pub(crate) known_places: KnownPlaces,
-    pub(crate) nominations: BTreeMap<PlaceId, Timestamp>,
+    pub(crate) nominations: BTreeMap<PlaceId, Range<Timestamp>>,
     /// Where the last plan put pods that need a place.
     pub(crate) seats: BTreeMap<PodKey, PlaceId>,
     pub(crate) classes: Interned<PodClass>,
@@ -276,15 +277,16 @@ impl Cluster {
         alternatives.into_iter().map(|one| self.vocabulary.all_meant(one)).collect()
     }
 
-    /// Keeps a place from being taken away until pods that were planned for it have had time to arrive.
-    pub fn nominate(&mut self, place: PlaceId, until: Timestamp) {
-        self.nominations.insert(place, until);
+    /// Keeps a place from being taken away until pods that were planned for it have had time to arrive. A clock that
+    /// shows a time before the span has been set back since.
+    pub fn nominate(&mut self, place: PlaceId, span: Range<Timestamp>) {
+        self.nominations.insert(place, span);
     }
 
     /// Whether pods are expected on this node.
     pub fn is_nominated(&self, claim: &ClaimName, node: &NodeName, now: Timestamp) -> bool {
         let places = [PlaceId::Claim(claim.clone()), PlaceId::Node(node.clone())];
-        places.iter().any(|place| self.nominations.get(place).is_some_and(|until| *until > now))
+        places.iter().any(|place| self.nominations.get(place).is_some_and(|span| span.contains(&now)))
     }
 
     /// Whether pools and claims with this NodeClass are ours.

@@ -8,6 +8,8 @@ use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use sim_loops::Order;
 
+use jiff::SignedDuration;
+
 use crate::chance::Chance;
 use crate::cloud::Boots;
 use crate::fault::{Blow, Fault, FaultPlan};
@@ -59,6 +61,8 @@ impl<'a> Blows<'a> {
                 true
             }
             Blow::Silence => self.silence().await,
+            Blow::ClockAhead => self.set_clock(SignedDuration::from_hours(3)).await,
+            Blow::ClockBehind => self.set_clock(SignedDuration::from_mins(-5)).await,
             Blow::Interruption | Blow::Crash | Blow::SoldOut | Blow::NeverJoins | Blow::JoinsLate => {
                 self.strike_cloud(blow).await
             }
@@ -80,8 +84,17 @@ impl<'a> Blows<'a> {
                 aws.set_boots(Boots::Normally);
                 true
             }
-            Blow::Kill | Blow::Compaction | Blow::Silence => false,
+            Blow::Kill | Blow::Compaction | Blow::Silence | Blow::ClockAhead | Blow::ClockBehind => false,
         }
+    }
+
+    /// One clock is wrong for a while, then somebody sets it right.
+    async fn set_clock(&self, ahead: SignedDuration) -> bool {
+        let victim = self.chance.choose(self.processes).copied().unwrap_or_default();
+        self.world.wall_clocks().set_ahead(victim, ahead);
+        tokio::time::sleep(BLOW).await;
+        self.world.wall_clocks().set_ahead(victim, SignedDuration::ZERO);
+        true
     }
 
     async fn silence(&self) -> bool {

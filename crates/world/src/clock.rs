@@ -1,5 +1,7 @@
 //! Virtual time: a fixed beginning plus whatever the runtime's clock has counted since.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use controllers::clock::Clock;
@@ -43,5 +45,42 @@ impl VirtualClock {
 impl Clock for VirtualClock {
     fn now(&self) -> Timestamp {
         self.timestamp()
+    }
+}
+
+/// The wall clocks of processes, each of which may be wrong. Time passes for all of them alike.
+#[derive(Clone, Debug, Default)]
+pub struct WallClocks(Arc<Mutex<BTreeMap<String, SignedDuration>>>);
+
+impl WallClocks {
+    /// Sets a process's clock this far ahead of the right time, or behind it.
+    pub fn set_ahead(&self, process: &str, ahead: SignedDuration) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(process.to_owned(), ahead);
+    }
+
+    fn ahead(&self, process: &str) -> SignedDuration {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(process).copied().unwrap_or_default()
+    }
+}
+
+/// The wall clock of one process.
+#[derive(Clone, Debug)]
+pub struct WallClock {
+    right: VirtualClock,
+    clocks: WallClocks,
+    process: String,
+}
+
+impl WallClock {
+    /// The clock that a process sees.
+    pub fn of(process: &str, right: VirtualClock, clocks: &WallClocks) -> Self {
+        Self { right, clocks: clocks.clone(), process: process.to_owned() }
+    }
+}
+
+impl Clock for WallClock {
+    fn now(&self) -> Timestamp {
+        let ahead = self.clocks.ahead(&self.process);
+        self.right.timestamp().saturating_add(ahead).unwrap_or(Timestamp::MAX)
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::CloudProvider;
+use controllers::clock::Clock;
 use controllers::metrics::{Build, Metrics, Naming};
 use controllers::planted::Planted;
 use controllers::process::{Calls, Options, Program, Readiness};
@@ -16,7 +17,7 @@ use model::{Plan, Snapshot};
 use planner::PlaceConfig;
 
 use crate::chance::Chance;
-use crate::clock::VirtualClock;
+use crate::clock::{VirtualClock, WallClock};
 use crate::cloud::MeddledProvider;
 use crate::fault::Meddler;
 use crate::process::{End, Ending};
@@ -102,7 +103,8 @@ impl World {
         };
         let calls = Calls::new(&options);
         let client = calls.client(self.wire.client(caller.clone()));
-        let Wired { provider, on_leading } = self.provider(client.clone(), caller);
+        let clock = WallClock::of(name, self.clock, &self.wall_clocks);
+        let Wired { provider, on_leading } = self.provider(client.clone(), caller, clock.clone());
         let provider = settings.around.as_ref().map_or(Arc::clone(&provider), |around| around(provider));
         let metrics = Arc::new(Metrics::new(&build(), Naming::of(provider.as_ref())));
         metrics.collect_from(calls);
@@ -111,7 +113,7 @@ impl World {
             options,
             client,
             provider,
-            clock: Arc::new(self.clock),
+            clock: Arc::new(clock),
             solver: Arc::new(RecordingSolver {
                 clock: self.clock,
                 plans: self.settings.keep_plans.then(|| self.plans.clone()),
@@ -156,7 +158,7 @@ impl World {
         futures::future::try_join_all(kept).await.map(|_| ())
     }
 
-    fn provider(&self, client: kube::Client, caller: Caller) -> Wired {
+    fn provider(&self, client: kube::Client, caller: Caller, clock: WallClock) -> Wired {
         match (&self.aws, self.settings.cloud) {
             (Some(aws), CloudKind::Aws) => {
                 let provider = Arc::new(aws.provider(client));
@@ -165,8 +167,7 @@ impl World {
             }
             _ => {
                 let kwok = Arc::new(KwokProvider::new(client.clone(), instance_types::built_in().into()));
-                let clock = self.clock;
-                let resuming = karpenter_kwok::resume_launches(client, Arc::clone(&kwok), move || clock.timestamp());
+                let resuming = karpenter_kwok::resume_launches(client, Arc::clone(&kwok), move || clock.now());
                 let provider = MeddledProvider::new(kwok, caller, self.processes.clone(), self.settings.seed);
                 Wired { provider: Arc::new(provider), on_leading: resuming.boxed() }
             }

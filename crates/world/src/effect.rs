@@ -76,6 +76,11 @@ impl Effect {
         &self.0
     }
 
+    /// Whether the call goes to the cloud.
+    pub fn is_cloud(&self) -> bool {
+        self.0.starts_with("cloud ")
+    }
+
     /// Whether the call begins or continues a watch.
     pub fn is_watch(&self) -> bool {
         self.0.starts_with("watch ")

@@ -97,11 +97,15 @@ pub enum Blow {
     JoinsLate,
     /// All watches break at once, and old revisions are forgotten.
     Compaction,
+    /// The clock of a process is hours ahead for a while.
+    ClockAhead,
+    /// The clock of a process is minutes behind for a while.
+    ClockBehind,
 }
 
 impl Blow {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Kill,
         Self::Interruption,
         Self::Crash,
@@ -110,6 +114,8 @@ impl Blow {
         Self::NeverJoins,
         Self::JoinsLate,
         Self::Compaction,
+        Self::ClockAhead,
+        Self::ClockBehind,
     ];
 
     /// The name in plans and tables.
@@ -123,6 +129,8 @@ impl Blow {
             Self::NeverJoins => "never-joins",
             Self::JoinsLate => "joins-late",
             Self::Compaction => "compaction",
+            Self::ClockAhead => "clock-ahead",
+            Self::ClockBehind => "clock-behind",
         }
     }
 }
@@ -229,6 +237,11 @@ pub struct Call<'a> {
 pub trait Meddler: Send + Sync {
     /// The fault of this call, if any.
     fn meddle(&self, call: &Call<'_>) -> Option<CallFault>;
+
+    /// How much later than usual news of watches arrive now.
+    fn news_delay(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// How often each fault hit each effect.

@@ -82,6 +82,13 @@ pub struct Caller {
     pub meddler: Option<Arc<dyn Meddler>>,
 }
 
+/// Who hears the news of a watch.
+struct Listener {
+    caller: Caller,
+    effect: Effect,
+    fault: Option<CallFault>,
+}
+
 impl Wire {
     /// A network in front of a server.
     pub fn new(server: ApiServer, pace: WirePace, chance: Chance, processes: Processes) -> Self {
@@ -131,7 +138,7 @@ impl Wire {
             }
             Answer::Watch(head, stream) => {
                 let (sender, receiver) = mpsc::unbounded_channel();
-                tokio::spawn(self.clone().forward(stream, sender, effect, fault));
+                tokio::spawn(self.clone().forward(stream, sender, Listener { caller, effect, fault }));
                 let frames = futures::stream::unfold(receiver, |mut receiver| async {
                     let next: Result<Bytes, BoxError> = receiver.recv().await?;
                     Some((next.map(http_body::Frame::data), receiver))
@@ -146,8 +153,7 @@ impl Wire {
         self,
         mut stream: WatchStream,
         sender: mpsc::UnboundedSender<Result<Bytes, BoxError>>,
-        effect: Effect,
-        fault: Option<CallFault>,
+        Listener { caller, effect, fault }: Listener,
     ) {
         let breaks_after_first = matches!(fault, Some(CallFault::Breaks | CallFault::TooOld));
         let (breaker, mut broken) = oneshot::channel();
@@ -181,7 +187,8 @@ impl Wire {
                 }
             };
             let Some(frame) = frame else { break };
-            tokio::time::sleep(self.0.chance.duration(&self.0.pace.news)).await;
+            let later = caller.meddler.as_ref().map(|meddler| meddler.news_delay()).unwrap_or_default();
+            tokio::time::sleep(self.0.chance.duration(&self.0.pace.news) + later).await;
             let mut is_heard = sender.send(Ok(frame)).is_ok();
             while let Some(frame) = stream.try_next() {
                 is_heard = sender.send(Ok(frame)).is_ok();

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::chance::Chance;
-use crate::clock::VirtualClock;
+use crate::clock::{VirtualClock, WallClocks};
 use crate::cloud::{AwsCloud, CloudPace};
 use crate::process::Processes;
 use crate::wire::{Caller, Wire, WirePace};
@@ -100,6 +100,7 @@ pub mod accounts {
 pub struct World {
     pub(crate) settings: WorldSettings,
     pub(crate) clock: VirtualClock,
+    pub(crate) wall_clocks: WallClocks,
     pub(crate) server: ApiServer,
     pub(crate) wire: Wire,
     pub(crate) processes: Processes,
@@ -131,7 +132,18 @@ impl World {
             tasks.spawn(cloud.clone().keep_classes(server.clone()));
             cloud
         });
-        Self { settings, clock, server, wire, processes, plans: PlanLog::default(), aws, orders, _tasks: tasks }
+        Self {
+            settings,
+            clock,
+            wall_clocks: WallClocks::default(),
+            server,
+            wire,
+            processes,
+            plans: PlanLog::default(),
+            aws,
+            orders,
+            _tasks: tasks,
+        }
     }
 
     /// A client for the person at the keyboard; its calls take time but never go wrong.
@@ -143,6 +155,16 @@ impl World {
     /// The world's clock.
     pub fn clock(&self) -> VirtualClock {
         self.clock
+    }
+
+    /// What controllers take for the time, for those who set clocks wrong.
+    pub fn wall_clocks(&self) -> &WallClocks {
+        &self.wall_clocks
+    }
+
+    /// The network, for those who break watches.
+    pub fn wire(&self) -> &Wire {
+        &self.wire
     }
 
     /// The API server, for those who read its history or serve it.

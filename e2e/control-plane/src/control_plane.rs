@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{panicking, sleep};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::certificates::{Authority, Certified, signing_keys};
 use crate::components::{self, Component, Files, Options, loopback};
+use crate::etcd;
 use crate::kubeconfig::Kubeconfig;
 use crate::process::{Launch, Process};
 use crate::workspace::Workspace;
@@ -23,6 +25,8 @@ const READY_TIMEOUT: Duration = Duration::from_secs(120);
 const READY_INTERVAL: Duration = Duration::from_millis(100);
 /// How often a start is tried again when another program took one of its ports in between.
 const START_ATTEMPTS_MAX: usize = 5;
+/// How long whoever has taken the port of an API server that was killed is given.
+const PORT_PATIENCE: Duration = Duration::from_millis(500);
 /// How long a component may take to end. Nothing it could still write is worth more.
 const STOP_GRACE: Duration = Duration::from_secs(2);
 
@@ -68,8 +72,9 @@ impl StartError {
 ///
 /// While the thread panics the logs are copied to a folder that stays, and its path is printed.
 pub struct ControlPlane {
-    /// In the order of their start; stopped in the reverse one.
-    processes: Vec<Process>,
+    /// etcd, the API server if it runs, then the others in the order of their start.
+    processes: Mutex<Vec<Process>>,
+    options: Options,
     workspace: Workspace,
     authority: Authority,
     files: Files,
@@ -105,7 +110,8 @@ impl ControlPlane {
         let authority = Authority::generate()?;
         let files = write_files(&workspace, &authority)?;
         let mut control_plane = Self {
-            processes: Vec::new(),
+            processes: Mutex::default(),
+            options: options.clone(),
             authority,
             files,
             ports: Ports::choose()?,
@@ -115,51 +121,84 @@ impl ControlPlane {
             workspace,
         };
         control_plane.admin = control_plane.kubeconfig("admin", &["system:masters"])?;
-        control_plane.start_api(options)?;
+        control_plane.launch(Program::Etcd, components::etcd(&control_plane.ports, &control_plane.files))?;
+        control_plane.launch_api_server()?;
         control_plane.start_components(&options.components.iter().copied().collect::<Vec<_>>())?;
         Ok(control_plane)
     }
 
-    fn start_api(&mut self, options: &Options) -> Result<(), StartError> {
-        let etcd = components::etcd(&self.ports, &self.files);
-        self.launch(Program::Etcd, etcd)?;
-        let api_server = components::api_server(&self.ports, &self.files, options);
-        let server = self.launch(Program::ApiServer, api_server)?;
-        let url = self.server();
-        self.await_ready(server, &url, "/readyz")
+    fn launch_api_server(&self) -> Result<(), StartError> {
+        self.launch(Program::ApiServer, components::api_server(&self.ports, &self.files, &self.options))?;
+        self.await_ready(Program::ApiServer, &self.server(), "/readyz")
+    }
+
+    /// Kills the API server, as a machine that loses its power would. What etcd has stored stays.
+    pub fn kill_api_server(&self) -> Result<()> {
+        let killed = {
+            let mut processes = self.processes();
+            let place = processes.iter().position(|process| process.name() == Program::ApiServer.name());
+            place.map(|place| processes.remove(place))
+        };
+        killed.context("the API server does not run")?.kill()
+    }
+
+    /// Starts an API server that was killed, at the same address, and returns when it is ready.
+    pub fn start_api_server(&self) -> Result<(), StartError> {
+        let mut attempts = 1;
+        loop {
+            match self.launch_api_server() {
+                // Somebody's connection may have got the port in between; it ends soon.
+                Err(error) if error.is_port_clash() && attempts < START_ATTEMPTS_MAX => {
+                    attempts += 1;
+                    self.processes().retain(|process| process.name() != Program::ApiServer.name());
+                    sleep(PORT_PATIENCE);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Makes etcd forget all revisions but the current one. An API server that is started afterwards answers whoever
+    /// asks for changes since an older one with `410 Gone`; one that runs remembers more than etcd does.
+    pub fn compact(&self) -> Result<()> {
+        etcd::compact(self.ports.etcd_client)
+    }
+
+    fn processes(&self) -> MutexGuard<'_, Vec<Process>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts all at once, then waits for each: they do not depend on each other.
-    fn start_components(&mut self, chosen: &[Component]) -> Result<(), StartError> {
+    fn start_components(&self, chosen: &[Component]) -> Result<(), StartError> {
         let mut waiting = Vec::new();
         for component in chosen {
             waiting.push(match component {
                 Component::ControllerManager => {
                     let user = self.kubeconfig("system:kube-controller-manager", &[])?;
                     let flags = components::controller_manager(&self.ports, &self.files, &user);
-                    let process = self.launch(Program::ControllerManager, flags)?;
-                    (process, loopback("https", self.ports.controller_manager), "/healthz")
+                    self.launch(Program::ControllerManager, flags)?;
+                    (Program::ControllerManager, loopback("https", self.ports.controller_manager), "/healthz")
                 }
                 Component::Scheduler => {
                     let user = self.kubeconfig("system:kube-scheduler", &[])?;
                     let configuration =
                         self.workspace.write("scheduler.yaml", &components::scheduler_configuration(&user))?;
                     let flags = components::scheduler(&self.ports, &self.files, &configuration);
-                    let process = self.launch(Program::Scheduler, flags)?;
-                    (process, loopback("https", self.ports.scheduler), "/readyz")
+                    self.launch(Program::Scheduler, flags)?;
+                    (Program::Scheduler, loopback("https", self.ports.scheduler), "/readyz")
                 }
                 Component::Kwok => {
                     self.apply_kwok_stages()?;
                     let user = self.kubeconfig("kwok", &["system:masters"])?;
                     let configuration =
                         self.workspace.write("kwok.yaml", &components::kwok_configuration(&self.ports))?;
-                    let process = self.launch(Program::Kwok, components::kwok(&user, &configuration))?;
-                    (process, loopback("http", self.ports.kwok), "/readyz")
+                    self.launch(Program::Kwok, components::kwok(&user, &configuration))?;
+                    (Program::Kwok, loopback("http", self.ports.kwok), "/readyz")
                 }
             });
         }
-        for (process, url, path) in waiting {
-            self.await_ready(process, &url, path)?;
+        for (program, url, path) in waiting {
+            self.await_ready(program, &url, path)?;
         }
         if chosen.contains(&Component::ControllerManager) {
             // Until this account is there, the first pod of a test would be refused.
@@ -182,7 +221,7 @@ impl ControlPlane {
     }
 
     /// Stops every program, removes every file, and says if either failed.
-    pub fn stop(mut self) -> Result<()> {
+    pub fn stop(self) -> Result<()> {
         self.stop_processes()
     }
 
@@ -244,27 +283,30 @@ impl ControlPlane {
 
     /// The process group of each program running, by name.
     pub fn process_groups(&self) -> Vec<(String, u32)> {
-        self.processes.iter().map(|process| (process.name().to_owned(), process.group())).collect()
+        self.processes().iter().map(|process| (process.name().to_owned(), process.group())).collect()
     }
 
-    /// Starts a program and returns its place among the processes.
-    fn launch(&mut self, program: Program, arguments: Vec<String>) -> Result<usize> {
+    /// Starts a program.
+    fn launch(&self, program: Program, arguments: Vec<String>) -> Result<()> {
         let name = program.name();
         let log = self.workspace.logs().join(format!("{name}.log"));
         let mut launch = Launch::new(name, self.toolbox.path(program)?, log)
             .arguments(arguments)
             .environment("HOME", self.workspace.home());
         launch.grace = STOP_GRACE;
-        self.processes.push(Process::start(&launch)?);
-        Ok(self.processes.len() - 1)
+        let process = Process::start(&launch)?;
+        let mut processes = self.processes();
+        let place = if program == Program::ApiServer { processes.len().min(1) } else { processes.len() };
+        processes.insert(place, process);
+        Ok(())
     }
 
     /// Asks for `path` until it is answered with success; watches all processes, since the one at fault may be
     /// another than the one asked.
-    fn await_ready(&mut self, process: usize, server: &str, path: &str) -> Result<(), StartError> {
+    fn await_ready(&self, program: Program, server: &str, path: &str) -> Result<(), StartError> {
         let deadline = Instant::now() + READY_TIMEOUT;
         loop {
-            for process in &mut self.processes {
+            for process in self.processes().iter_mut() {
                 if let Some(status) = process.ended()? {
                     return Err(StartError::Ended {
                         component: process.name().to_owned(),
@@ -276,11 +318,12 @@ impl ControlPlane {
             let asked = self.run_kubectl(["--server", server, "--request-timeout=5s", "get", "--raw", path]);
             let Err(answer) = asked else { return Ok(()) };
             if Instant::now() > deadline {
-                let process = &self.processes[process];
+                let processes = self.processes();
+                let asked = processes.iter().find(|process| process.name() == program.name());
                 return Err(StartError::NotReady {
-                    component: process.name().to_owned(),
+                    component: program.name().to_owned(),
                     last_answer: format!("{answer:#}"),
-                    log_tail: process.log_tail(),
+                    log_tail: asked.map(Process::log_tail).unwrap_or_default(),
                 });
             }
             sleep(READY_INTERVAL);
@@ -288,12 +331,14 @@ impl ControlPlane {
     }
 
     /// Clients first, then the API server, then etcd: nobody retries against a server that is gone.
-    fn stop_processes(&mut self) -> Result<()> {
+    fn stop_processes(&self) -> Result<()> {
         let mut outcome = Ok(());
-        let mut components = self.processes.split_off(self.processes.len().min(2));
+        let is_server = |process: &Process| {
+            [Program::Etcd, Program::ApiServer].iter().any(|server| server.name() == process.name())
+        };
+        let (servers, mut components): (Vec<Process>, Vec<Process>) = self.processes().drain(..).partition(is_server);
         components.iter_mut().for_each(Process::begin_stop);
-        let servers = self.processes.drain(..).rev();
-        for mut process in components.into_iter().chain(servers) {
+        for mut process in components.into_iter().chain(servers.into_iter().rev()) {
             process.begin_stop();
             outcome = outcome.and(process.await_end());
         }

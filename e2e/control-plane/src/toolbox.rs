@@ -54,10 +54,51 @@ impl Program {
         }
     }
 
-    fn module(self) -> &'static GoModule {
+    fn module(self, kubernetes: Kubernetes) -> &'static GoModule {
         match self {
             Self::Kwok => &KWOK,
-            Self::Etcd | Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => &KUBERNETES,
+            Self::Etcd | Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl => {
+                kubernetes.module()
+            }
+        }
+    }
+}
+
+/// A minor of Kubernetes whose programs can be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Kubernetes {
+    /// The one that everything is tested on.
+    #[default]
+    Newest,
+    /// The oldest one that the client's types still know.
+    Oldest,
+}
+
+impl Kubernetes {
+    /// Names the minor on which tests run; unset is the newest.
+    pub const VARIABLE: &str = "KARPENTER_KUBERNETES";
+
+    const ALL: [Self; 2] = [Self::Newest, Self::Oldest];
+
+    /// The one with this name, such as `1.33`; the error names those that there are.
+    pub fn parse(minor: &str) -> Result<Self> {
+        let known = || Self::ALL.into_iter().filter_map(|one| Some((one, one.module().minor()?)));
+        let found = known().find(|(_, name)| name == minor).map(|(one, _)| one);
+        let names: Vec<String> = known().map(|(_, name)| name).collect();
+        found.ok_or_else(|| anyhow!("Kubernetes `{minor}` is not among those that can be built: {}", names.join(", ")))
+    }
+
+    fn chosen() -> Result<Self> {
+        match std::env::var(Self::VARIABLE) {
+            Ok(minor) if !minor.is_empty() => Self::parse(&minor).with_context(|| format!("read {}", Self::VARIABLE)),
+            _ => Ok(Self::default()),
+        }
+    }
+
+    fn module(self) -> &'static GoModule {
+        match self {
+            Self::Newest => &KUBERNETES,
+            Self::Oldest => &KUBERNETES_OLDEST,
         }
     }
 }
@@ -79,6 +120,14 @@ const KUBERNETES: GoModule = GoModule {
     go_mod: include_str!("../go/kubernetes/go.mod"),
     go_sum: include_str!("../go/kubernetes/go.sum"),
     tools: include_str!("../go/kubernetes/tools.go"),
+};
+
+const KUBERNETES_OLDEST: GoModule = GoModule {
+    name: "kubernetes",
+    main_dependency: "k8s.io/kubernetes",
+    go_mod: include_str!("../go/kubernetes-1.33/go.mod"),
+    go_sum: include_str!("../go/kubernetes-1.33/go.sum"),
+    tools: include_str!("../go/kubernetes-1.33/tools.go"),
 };
 
 const KWOK: GoModule = GoModule {
@@ -105,6 +154,13 @@ impl GoModule {
         required_version(self.go_mod, self.main_dependency).ok_or_else(|| {
             anyhow!("`{}` is not required by the go.mod of module `{}`", self.main_dependency, self.name)
         })
+    }
+
+    /// The first two numbers of the version.
+    fn minor(&self) -> Option<String> {
+        let version = self.version().ok()?.trim_start_matches('v');
+        let (minor, _patch) = version.rsplit_once('.')?;
+        Some(minor.to_owned())
     }
 
     /// The linker flags: small programs, and Kubernetes knows its version, which clients compare.
@@ -145,15 +201,21 @@ impl GoModule {
 #[derive(Debug, Clone)]
 pub struct Toolbox {
     cache: PathBuf,
+    kubernetes: Kubernetes,
 }
 
 impl Toolbox {
+    /// Builds what is missing of the Kubernetes that [`Kubernetes::VARIABLE`] names and returns where everything is.
+    pub fn ensure() -> Result<Self> {
+        Self::ensure_of(Kubernetes::chosen()?)
+    }
+
     /// Builds what is missing and returns where everything is; prints a line for each program built.
     ///
     /// From an empty cache this takes about ten minutes on two cores, afterwards nothing. Only one process builds at
     /// a time; a program appears under its name only when it is complete.
-    pub fn ensure() -> Result<Self> {
-        let toolbox = Self { cache: cache_root()? };
+    pub fn ensure_of(kubernetes: Kubernetes) -> Result<Self> {
+        let toolbox = Self { cache: cache_root()?, kubernetes };
         if toolbox.is_complete()? {
             return Ok(toolbox);
         }
@@ -183,7 +245,7 @@ impl Toolbox {
 
     /// Where a program is.
     pub fn path(&self, program: Program) -> Result<PathBuf> {
-        Ok(program.module().folder(&self.cache)?.join("bin").join(program.name()))
+        Ok(program.module(self.kubernetes).folder(&self.cache)?.join("bin").join(program.name()))
     }
 
     /// The custom resource definition that kwok reads.
@@ -215,7 +277,7 @@ impl Toolbox {
         if path.is_file() {
             return Ok(());
         }
-        let module = program.module();
+        let module = program.module(self.kubernetes);
         let source = module.unpack(&self.cache)?;
         let name = program.name();
         let unfinished = path.with_file_name(format!(".{name}.unfinished"));
@@ -299,7 +361,7 @@ fn required_version<'a>(go_mod: &'a str, module: &str) -> Option<&'a str> {
 mod tests {
     use std::path::Path;
 
-    use super::{GoModule, KUBERNETES, KWOK, go_version, required_version};
+    use super::{GoModule, KUBERNETES, KWOK, Kubernetes, go_version, required_version};
 
     #[test]
     fn versions_are_read_from_one_line_and_block_requirements() {
@@ -317,6 +379,16 @@ mod tests {
         assert!(flags.contains(&format!("gitVersion={version}")), "{flags}");
         assert!(flags.contains("gitMajor=1"), "{flags}");
         assert_eq!(KWOK.linker_flags().unwrap(), "-s -w");
+    }
+
+    #[test]
+    fn a_minor_is_known_by_its_name() {
+        assert_eq!(Kubernetes::parse("1.33").unwrap(), Kubernetes::Oldest);
+        assert_eq!(Kubernetes::parse(&KUBERNETES.minor().unwrap()).unwrap(), Kubernetes::Newest);
+        let complaint = Kubernetes::parse("1.12").unwrap_err().to_string();
+        assert!(complaint.contains("1.33"), "{complaint}");
+        let folders = [Kubernetes::Newest, Kubernetes::Oldest].map(|one| one.module().folder(Path::new("/")).unwrap());
+        assert_ne!(folders[0], folders[1]);
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn cluster(words: &str) -> Cluster {
         cluster.apply(Object::Node(Arc::new(node)));
     }
     if has("nominated") {
-        cluster.nominate(PlaceId::Claim(ClaimName::new("c")), Timestamp::from_second(NOW + 1).unwrap());
+        cluster.nominate(PlaceId::Claim(ClaimName::new("c")), Timestamp::MIN..Timestamp::from_second(NOW + 1).unwrap());
     }
     for (number, word) in words.split(' ').enumerate() {
         match word.split_once(':') {

@@ -13,7 +13,7 @@ use state::{Cluster, Tracked};
 use super::budget::Census;
 use super::candidate::{Blocked, Candidate, candidate};
 use crate::lifecycle::quiet::{Remaining, remaining};
-use crate::lifecycle::{labels_of, name_of};
+use crate::lifecycle::{believed, labels_of, name_of};
 
 /// When pods last came or went, by node.
 type PodEvents = BTreeMap<NodeName, Timestamp>;
@@ -85,6 +85,7 @@ fn is_quiet(cluster: &Cluster, claim: &NodeClaim) -> bool {
 fn is_over(cluster: &Cluster, claim: &NodeClaim, event: Option<Timestamp>, now: Timestamp) -> bool {
     let pool = PoolName::new(labels_of(claim).pool.as_str());
     let after = cluster.pool(&pool).map(|pool| &pool.spec.disruption.consolidate_after);
+    let event = event.and_then(|event| believed(event, now));
     event.is_none_or(|event| remaining(after, Some(event), now) == Remaining::Over)
 }
 
@@ -244,7 +245,7 @@ mod tests {
         for place in [PlaceId::Node(NodeName::new("n")), PlaceId::Claim(ClaimName::new("c"))] {
             for (until, expected) in [(NOW + 1, "Node is nominated for a pending pod"), (NOW, "goes")] {
                 let mut cluster = cluster(&json!({}), &["Consolidatable"], &[]);
-                cluster.nominate(place.clone(), Timestamp::from_second(until).unwrap());
+                cluster.nominate(place.clone(), Timestamp::MIN..Timestamp::from_second(until).unwrap());
                 assert_eq!(judge(&cluster), expected, "{place} until {until}");
             }
         }

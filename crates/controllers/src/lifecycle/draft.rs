@@ -8,7 +8,7 @@ use api::{Condition, ConditionSet, NodeClaim};
 use jiff::Timestamp;
 use model::ProviderId;
 
-use super::name_of;
+use super::{believed, name_of};
 use crate::context::Context;
 use crate::merge::status_patch;
 use crate::pools::Registration;
@@ -77,9 +77,11 @@ impl ClaimDraft {
         self.condition(type_).is_none_or(|condition| condition.status == api::ConditionStatus::Unknown)
     }
 
-    /// Since when a condition is as it is.
+    /// Since when a condition is as it is; at worst as long as there is the claim.
     pub(crate) fn since(&self, type_: &str) -> Option<Timestamp> {
-        self.condition(type_).map(|condition| condition.last_transition_time.0)
+        let written = self.condition(type_)?.last_transition_time.0;
+        let created = self.claim.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        believed(written, self.now).or(created)
     }
 
     /// Why no node joined: the launch says it itself if there was none.

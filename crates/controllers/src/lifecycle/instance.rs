@@ -6,7 +6,7 @@ use api::NodeClaim;
 use cloud::{CloudError, Termination};
 use model::ClaimName;
 
-use super::left_of;
+use super::{believed, left_of};
 use crate::context::Context;
 use crate::work::Next;
 
@@ -16,7 +16,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(5);
 /// Asks the provider to end the claim's instance; answers when to ask again, or nothing once there is none.
 pub(crate) async fn end(context: &Context, name: &ClaimName, claim: &NodeClaim) -> Result<Option<Next>, CloudError> {
     let now = context.now();
-    let asked = context.notes().ends_asked.get(name).copied();
+    let asked = context.notes().ends_asked.get(name).and_then(|asked| believed(*asked, now));
     if let Some(left) = asked.and_then(|asked| left_of(ASK_AGAIN, asked, now)) {
         return Ok(Some(Next::After(left)));
     }

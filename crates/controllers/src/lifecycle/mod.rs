@@ -18,7 +18,7 @@ use std::time::Duration;
 use api::node_claim::conditions;
 use api::{NodeClaim, labels};
 use cloud::{LAUNCH_ID, LaunchId};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::ClaimName;
 use serde_json::json;
 
@@ -95,7 +95,7 @@ fn hold_words(context: &Context, draft: &ClaimDraft) -> Option<Duration> {
         return None;
     }
     let since = *notes.words_since.entry(name.clone()).or_insert(now);
-    let left = left_of(WORDS_HELD, since, now);
+    let left = believed(since, now).and_then(|since| left_of(WORDS_HELD, since, now));
     if left.is_none() {
         notes.words_since.remove(&name);
     }
@@ -177,6 +177,21 @@ fn pods_to_move(context: &Context, claim: &NodeClaim) -> usize {
 pub(crate) fn left_of(span: Duration, since: Timestamp, now: Timestamp) -> Option<Duration> {
     let passed = Duration::try_from(now.duration_since(since)).unwrap_or(Duration::ZERO);
     span.checked_sub(passed).filter(|left| !left.is_zero())
+}
+
+/// Leaders' clocks differ by seconds, and one may be set back by minutes. What is stamped further ahead than this was
+/// written by a clock that was wrong by hours and is right again.
+const AHEAD_MAX: SignedDuration = SignedDuration::from_mins(10);
+
+/// A time that we wrote down ourselves, unless it lies so far ahead that it says nothing: waiting for it could take as
+/// long as the clock was wrong by.
+pub(crate) fn believed(written: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    (written.duration_since(now) <= AHEAD_MAX).then_some(written)
+}
+
+/// From when on a time that is written down now is believed, should the clock be set back.
+pub(crate) fn believed_from(now: Timestamp) -> Timestamp {
+    now.saturating_sub(AHEAD_MAX).unwrap_or(Timestamp::MIN)
 }
 
 /// Whether the provider has made an instance.

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use model::{NodeName, PoolName};
 
 use super::draft::ClaimDraft;
-use super::{labels_of, left_of};
+use super::{believed, labels_of, left_of};
 use crate::context::Context;
 use crate::work::Next;
 
@@ -43,7 +43,8 @@ pub(super) fn step(context: &Context, draft: &mut ClaimDraft) -> Quiet {
         .pool(&pool)
         .filter(|pool| pool.spec.replicas.is_none())
         .map(|pool| pool.spec.disruption.consolidate_after.clone());
-    let last_event = noted.max(draft.status().last_pod_event_time.as_ref().map(|time| time.0));
+    let written = draft.status().last_pod_event_time.as_ref().map(|time| time.0);
+    let last_event = noted.max(written.and_then(|written| believed(written, context.now())));
     let quiet_since = last_event.or_else(|| draft.since(conditions::INITIALIZED));
     match remaining(after.as_ref(), quiet_since, context.now()) {
         Remaining::Over => {
@@ -83,8 +84,8 @@ pub(crate) fn remaining(after: Option<&NillableDuration>, since: Option<Timestam
 /// Writes the last pod event down, unless a recent one is written; the event itself.
 fn note_pod_event(context: &Context, draft: &mut ClaimDraft) -> Option<Timestamp> {
     let node = draft.status().node_name.as_deref().map(NodeName::new)?;
-    let event = context.notes().pod_events.get(&node).copied()?;
-    let written = draft.status().last_pod_event_time.as_ref().map(|time| time.0);
+    let event = context.notes().pod_events.get(&node).copied().and_then(|event| believed(event, context.now()))?;
+    let written = draft.status().last_pod_event_time.as_ref().and_then(|time| believed(time.0, event));
     let is_recent = written.is_some_and(|before| left_of(POD_EVENT_QUIET, before, event).is_some());
     if !is_recent {
         draft.status().last_pod_event_time = Some(Time(Timestamp::from_second(event.as_second()).unwrap_or(event)));

@@ -15,7 +15,7 @@ use model::{PoolName, ResourceName};
 pub(crate) use health::{Health, Registration};
 
 use crate::context::Context;
-use crate::lifecycle::{labels_of, left_of};
+use crate::lifecycle::{believed, labels_of, left_of};
 use crate::merge::status_patch;
 use crate::provisioning::quantities;
 use crate::static_capacity;
@@ -67,7 +67,8 @@ fn counting_pause(
 ) -> Option<Duration> {
     let counted = NodePoolStatus { nodes: status.nodes, resources: status.resources.clone(), ..stored?.clone() };
     let last = context.notes().counted.get(name).copied().filter(|_| counted == *status)?;
-    left_of(COUNT_AGAIN, last, context.now())
+    let now = context.now();
+    left_of(COUNT_AGAIN, believed(last, now)?, now)
 }
 
 /// Whether a pool can be used.

@@ -264,10 +264,11 @@ fn expect_pods(context: &Context, plan: &Plan, real: &RealPods<'_>) {
 }
 
 fn nominate(context: &Context, places: impl IntoIterator<Item = PlaceId>) {
-    let until = context.now() + nomination_length(context.batch_max);
+    let now = context.now();
+    let span = lifecycle::believed_from(now)..now + nomination_length(context.batch_max);
     let mut cluster = context.cluster();
     for place in places {
-        cluster.nominate(place, until);
+        cluster.nominate(place, span.clone());
     }
 }
 

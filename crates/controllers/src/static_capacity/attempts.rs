@@ -9,7 +9,7 @@ use cloud::LaunchId;
 use jiff::{SignedDuration, Timestamp};
 use model::ClaimName;
 
-use crate::lifecycle::{left_of, name_of};
+use crate::lifecycle::{believed, left_of, name_of};
 
 /// A claim that was asked for and of which no answer came may appear for this long: as long as API servers give a
 /// request by default. One that is later still is found by those who count claims before a launch.
@@ -63,7 +63,8 @@ impl Attempts {
     /// Looks at the claims that the pool has now.
     pub(super) fn review(&mut self, claims: &[Arc<NodeClaim>], now: Timestamp) {
         let seen: BTreeSet<LaunchId> = claims.iter().filter_map(|claim| LaunchId::of(claim)).collect();
-        self.unanswered.retain(|launch, until| now < *until && !seen.contains(launch));
+        let may_appear = |until: Timestamp| now < until && believed(until - MAY_APPEAR, now).is_some();
+        self.unanswered.retain(|launch, until| may_appear(*until) && !seen.contains(launch));
         let by_name: BTreeMap<ClaimName, &Arc<NodeClaim>> =
             claims.iter().map(|claim| (name_of(claim), claim)).collect();
         let (mut has_launched, mut has_failed) = (false, false);
@@ -89,7 +90,7 @@ impl Attempts {
     /// How long to wait before the next claims: a pool for which nothing can be bought asks less and less often.
     pub(super) fn pause(&self, now: Timestamp) -> Option<Duration> {
         let factor = 1_u32 << self.failures.saturating_sub(1).min(16);
-        left_of(FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE), self.failed_at?, now)
+        left_of(FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE), believed(self.failed_at?, now)?, now)
     }
 
     /// When a claim that may still appear no longer may.

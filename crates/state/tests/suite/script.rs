@@ -96,7 +96,7 @@ impl Script {
         match words[..] {
             ["?", ..] => self.answer(&words[1..]),
             ["at", seconds] => self.now = second(seconds),
-            ["nominate", place, until] => self.cluster.nominate(place_id(place), second(until)),
+            ["nominate", place, until] => self.cluster.nominate(place_id(place), Timestamp::MIN..second(until)),
             ["type", name, ..] => self.types.push(instance_type(name, &Words { line, words: words[2..].to_vec() })),
             ["defaults", ..] => {
                 let defaults = DefaultSpread::parse(line.strip_prefix("defaults").unwrap()).unwrap();

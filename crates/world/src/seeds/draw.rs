@@ -63,7 +63,7 @@ pub fn draw(seed: u64) -> Drawn {
         Scenario { name: format!("seed {seed}"), cloud, settings, faults: FaultPlan::default(), steps, end: EMPTY };
     Drawn {
         scenario,
-        plan: plan(cloud, has_standby, &chance),
+        plan: FaultPlan { faults: plan(cloud, has_standby, &chance).into_iter().chain(wrong_clock(seed)).collect() },
         processes: if has_standby { &PROCESSES } else { &PROCESSES[..1] },
         pause: chance.duration(&(Duration::from_millis(500)..=Duration::from_secs(20))),
     }
@@ -281,7 +281,7 @@ fn foreign_node(is_tainted: bool) -> Value {
     })
 }
 
-fn plan(cloud: CloudKind, has_standby: bool, chance: &Chance) -> FaultPlan {
+fn plan(cloud: CloudKind, has_standby: bool, chance: &Chance) -> Vec<Fault> {
     let possible = |effect: &&str| match cloud {
         _ if effect.ends_with(" leases") => has_standby,
         CloudKind::Aws => *effect != "create nodes",
@@ -289,7 +289,14 @@ fn plan(cloud: CloudKind, has_standby: bool, chance: &Chance) -> FaultPlan {
     };
     let effects: Vec<&str> = WRITES.into_iter().chain(CLOUD_CALLS).chain(WATCHES).filter(possible).collect();
     let count = chance.number(4..=18);
-    FaultPlan { faults: (0..count).filter_map(|_| fault(cloud, &effects, chance)).collect() }
+    (0..count).filter_map(|_| fault(cloud, &effects, chance)).collect()
+}
+
+/// Now and then a clock is wrong. Its chance is its own: the other stories stay what they were before clocks were.
+fn wrong_clock(seed: u64) -> Option<Fault> {
+    let chance = Chance::of(seed, "clocks");
+    let blow = *chance.choose(&CLOCKS)?;
+    chance.percent(30).then(|| Fault::Blow { at: minutes(&chance, 1..=34), blow })
 }
 
 fn fault(cloud: CloudKind, effects: &[&str], chance: &Chance) -> Option<Fault> {
@@ -309,10 +316,13 @@ fn fault(cloud: CloudKind, effects: &[&str], chance: &Chance) -> Option<Fault> {
     Some(Fault::Call { effect: Effect::named(effect), occurrence, fault })
 }
 
+/// What befalls clocks, on any cloud.
+const CLOCKS: [Blow; 2] = [Blow::ClockAhead, Blow::ClockBehind];
+
 /// What can befall the machines of a cloud.
 pub fn blows(cloud: CloudKind) -> Vec<Blow> {
     match cloud {
-        CloudKind::Aws => Blow::ALL.to_vec(),
+        CloudKind::Aws => Blow::ALL.into_iter().filter(|blow| !CLOCKS.contains(blow)).collect(),
         CloudKind::Kwok => vec![Blow::Kill, Blow::Silence, Blow::Compaction],
     }
 }

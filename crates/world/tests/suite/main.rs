@@ -3,6 +3,7 @@
 
 mod buffers;
 mod candidates;
+mod clocks;
 mod deletion_cost;
 mod found;
 mod idle;
