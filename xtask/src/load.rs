@@ -1,4 +1,5 @@
-//! `cargo xtask load`: the controller and the Go program under load on the real control plane, in turns.
+//! `cargo xtask load`: the controller and the Go program under load on the real control plane, in turns; with `--sim`, our
+//! controllers in virtual time in a cluster that no machine could hold otherwise.
 
 use std::path::Path;
 
@@ -14,17 +15,23 @@ const DEFINITIONS: &str = "charts/karpenter-kwok/crds";
 /// Measures the controller and the Go program under load on the real control plane (needs go).
 ///
 /// Prints a table in Markdown with the ratios. Everything is seen from outside: through the API server, its audit log,
-/// the process table and the metrics endpoint.
+/// the process table and the metrics endpoint. With `--sim` first, a large cluster in virtual time instead.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct LoadArgs {
-    /// --many PODS..., --alone PODS..., --runs N, --controller NAME=PROGRAM for one more; --help lists them all.
+    /// --many PODS..., --alone PODS..., --runs N, --controller NAME=PROGRAM for one more; or --sim, then --nodes N,
+    /// --pods N, --changes PER_SECOND, --minutes M, --pending PODS; --help (or --sim --help) lists them all.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
 
 /// Builds both programs as users build them, and hands the arguments on to the program that measures.
 pub(crate) fn run(root: &Path, args: &LoadArgs) -> Result<()> {
+    if let Some((first, rest)) = args.arguments.split_first()
+        && first == "--sim"
+    {
+        return simulate(root, rest);
+    }
     let peer = build_go(root, PEER_PACKAGE, "karpenter-kwok-peer")?;
     let mut build = cargo(root)?;
     build.env_remove("RUSTC_WORKSPACE_WRAPPER").args(["build", "--release", "--package", "karpenter-kwok"]);
@@ -36,4 +43,12 @@ pub(crate) fn run(root: &Path, args: &LoadArgs) -> Result<()> {
     command.arg("--controller").arg(format!("ours={}", ours.display()));
     command.arg("--controller").arg(format!("peer={}", peer.display()));
     succeed(command.args(&args.arguments))
+}
+
+/// Builds the program that measures in virtual time as users build theirs, and hands the arguments on.
+fn simulate(root: &Path, arguments: &[String]) -> Result<()> {
+    let mut command = cargo(root)?;
+    command.env_remove("RUSTC_WORKSPACE_WRAPPER");
+    command.args(["run", "--quiet", "--release", "--package", "world", "--bin", "simulated-load", "--"]);
+    succeed(command.args(arguments))
 }

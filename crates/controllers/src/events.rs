@@ -3,7 +3,7 @@
 //! Core v1 events from the source `karpenter`. The same news about the same object is told once in a while, not once
 //! per pass; publishing never holds a reconciler up, and when the API server is slow the news are dropped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -97,10 +97,15 @@ pub struct Recorder {
     _writing: JoinSet<()>,
 }
 
+/// Whom it is about, why, and what makes it the same news.
+type Identity = (String, &'static str, String);
+
 /// What was told when, and how much in all.
 #[derive(Debug, Default)]
 struct Told {
-    last: BTreeMap<(String, &'static str, String), Timestamp>,
+    last: BTreeMap<Identity, Timestamp>,
+    /// What was told, oldest first; what was told again since stands here twice.
+    order: VecDeque<(Identity, Timestamp)>,
     count: u64,
     buckets: BTreeMap<&'static str, Bucket>,
 }
@@ -115,13 +120,20 @@ impl Told {
         if told.is_some_and(|told| now.duration_since(told) < quiet) {
             return false;
         }
-        if self.last.len() >= REMEMBERED_MAX {
-            let oldest = self.last.values().min().copied();
-            self.last.retain(|_, when| Some(*when) != oldest);
+        if self.order.len() >= REMEMBERED_MAX {
+            self.forget_oldest();
         }
+        self.order.push_back((identity.clone(), now));
         self.last.insert(identity, now);
         self.count += 1;
         true
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some((identity, when)) = self.order.pop_front() else { return };
+        if self.last.get(&identity) == Some(&when) {
+            self.last.remove(&identity);
+        }
     }
 
     fn bucket(&mut self, reason: &'static str, now: Timestamp) -> &mut Bucket {
@@ -354,6 +366,20 @@ mod tests {
             let found = [0, 1, 2].map(|index| told[index].is_news(second(at), &found[index]));
             assert_eq!(found, news, "{at} {uid} {message}");
         }
+    }
+
+    /// A cluster of many objects fills the memory; what was told last stays known.
+    #[test]
+    fn the_oldest_news_are_forgotten_first() {
+        let quiet = Quiet::of_reason(Duration::from_secs(1_000_000));
+        let mut told = Told::default();
+        let count = i64::try_from(REMEMBERED_MAX).unwrap() + 1;
+        for number in 0..count {
+            assert!(told.is_news(second(number), &notice(&number.to_string(), "", quiet)));
+        }
+        assert_eq!((told.last.len(), told.order.len()), (REMEMBERED_MAX, REMEMBERED_MAX));
+        assert!(told.is_news(second(count), &notice("0", "", quiet)), "long ago");
+        assert!(!told.is_news(second(count), &notice(&(count - 1).to_string(), "", quiet)), "just now");
     }
 
     /// PROV-54: ten at once, and five more each second, over all objects together.

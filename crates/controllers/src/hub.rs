@@ -250,8 +250,14 @@ impl Hub {
                     }
                 }
             }
-            // The node may be empty now although its quiet time was over before.
-            Wake::PodLeft(_) | Wake::Protection(_) => self.queue.add(Work::Disrupt, now),
+            // The node may be empty now although its quiet time was over before. Others that lost a pod are no news: where
+            // pods come and go all the time, looking at every node each time would be all that is done.
+            Wake::PodLeft(node) => {
+                if self.context.cluster().is_vacant(&node) {
+                    self.queue.add(Work::Disrupt, now);
+                }
+            }
+            Wake::Protection(_) => self.queue.add(Work::Disrupt, now),
             Wake::Claim(name) => self.queue.add(Work::Claim(name), now),
             Wake::Node(name) => self.queue.add(Work::Node(name), now),
             Wake::Pool(name) => self.queue.add(Work::Pool(name), now),

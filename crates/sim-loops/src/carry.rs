@@ -131,7 +131,12 @@ impl Carrier {
     }
 
     fn write_event(&mut self, actor: &Actor, telling: Telling, now: Timestamp) -> Result<(), Refused> {
-        if telling.weight == Weight::Detail && self.detail == EventDetail::Few {
+        let is_wanted = match self.detail {
+            EventDetail::None => false,
+            EventDetail::Few => telling.weight != Weight::Detail,
+            EventDetail::All => true,
+        };
+        if !is_wanted {
             return Ok(());
         }
         match self.tellings.write(actor, telling, now) {

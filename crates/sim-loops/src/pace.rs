@@ -23,6 +23,8 @@ impl Span {
 /// Which core events the loops write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EventDetail {
+    /// Nothing: for large clusters in which nobody reads events.
+    None,
     /// What people look for: scheduling and its failures, started containers, evictions, scaled sets, failed creations.
     #[default]
     Few,

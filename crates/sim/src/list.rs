@@ -48,56 +48,41 @@ pub(crate) fn list(call: &mut Call<'_>) -> Result<Reply, Status> {
             None => Status::expired(format!("The resourceVersion for the provided list is too old: {}", page.revision)),
         });
     }
-    let (now, current) = (call.store.now(), call.store.revision());
-    let objects = call.store.collection(&id).map_or_else(Vec::new, |collection| {
-        select(collection, &selector, call.target.namespace.as_deref(), &page, current)
-    });
-    let shown = limit.map_or(objects.len(), |limit| limit.min(objects.len()));
-    let left = objects.len() - shown;
+    let now = call.store.now();
+    let namespace = call.target.namespace.as_deref();
+    let collection = call.store.collection(&id);
+    let everything = Selector::default();
+    let mut matching = collection.into_iter().flat_map(|collection| select(collection, &selector, namespace, &page));
+    let objects: Vec<&Stored> = matching.by_ref().take(limit.unwrap_or(usize::MAX)).collect();
+    // With a selector the rest would have to be counted; the real server does not, so clients do not expect it.
+    let left = if selector.is_everything() { matching.count() } else { 0 };
     // A full page is followed by another if anything at all is behind it, selected or not: the real server does not
     // look further than it must.
-    let last = objects[..shown].last().filter(|_| limit == Some(shown));
+    let last = objects.last().filter(|_| limit == Some(objects.len()));
     let more = last.filter(|last| {
         let rest = Page { revision: page.revision, after: Some(last.header.key()) };
-        let namespace = call.target.namespace.as_deref();
-        let collection = call.store.collection(&id);
-        collection
-            .is_some_and(|collection| !select(collection, &Selector::default(), namespace, &rest, current).is_empty())
+        left > 0 || collection.is_some_and(|it| select(it, &everything, namespace, &rest).next().is_some())
     });
     let facts = ListFacts {
         revision: page.revision,
         next: more.map(|last| token(page.revision, last)),
-        // With a selector the rest would have to be counted; the real server does not, so clients do not expect it.
-        remaining: (left > 0 && selector.is_everything()).then_some(left),
+        remaining: Some(left).filter(|left| *left > 0),
     };
-    let body = call.form.list(&objects[..shown], &facts, now);
+    let body = call.form.list(&objects, &facts, now);
     Ok(Reply::Ready(Answer::document(200, "application/json", body)))
 }
 
 /// All matching objects behind the page's beginning.
 fn select<'a>(
     collection: &'a Collection,
-    selector: &Selector,
-    namespace: Option<&str>,
+    selector: &'a Selector,
+    namespace: Option<&'a str>,
     page: &Page,
-    current: u64,
-) -> Vec<&'a Stored> {
-    let fits = |stored: &&Arc<Stored>| {
+) -> impl Iterator<Item = &'a Stored> {
+    let fits = move |stored: &&Stored| {
         (namespace.is_none() || stored.header.namespace.as_deref() == namespace) && selector.matches(&stored.header)
     };
-    let is_behind = |key: &str| page.after.as_deref().is_none_or(|after| key > after);
-    if page.revision < current {
-        let past = collection.at(page.revision);
-        return past
-            .into_iter()
-            .filter(|(key, _)| is_behind(key))
-            .map(|(_, stored)| stored)
-            .filter(fits)
-            .map(|stored| &**stored)
-            .collect();
-    }
-    let objects = collection.objects.iter().filter(|(key, _)| is_behind(key));
-    objects.map(|(_, stored)| stored).filter(fits).map(|stored| &**stored).collect()
+    collection.at(page.revision, page.after.as_deref()).map(|stored| &**stored).filter(fits)
 }
 
 fn page(call: &Call<'_>, has_limit: bool) -> Result<Page, Status> {

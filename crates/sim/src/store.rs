@@ -17,6 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use schema::ResourceInfo;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -129,17 +130,41 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
-    /// The objects as they were at a revision, which must not be forgotten.
-    pub(crate) fn at(&self, revision: u64) -> BTreeMap<&str, &Arc<Stored>> {
-        let mut objects: BTreeMap<&str, &Arc<Stored>> =
-            self.objects.iter().map(|(key, object)| (key.as_str(), object)).collect();
+    /// The objects behind a key as they were at a revision, which must not be forgotten, in the order of their keys.
+    ///
+    /// Costs what changed since and what is taken of the answer, not what is there: large lists are read in many pages.
+    pub(crate) fn at<'a>(&'a self, revision: u64, after: Option<&str>) -> impl Iterator<Item = &'a Arc<Stored>> {
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut changed: BTreeMap<&str, Option<&Arc<Stored>>> = BTreeMap::new();
         for past in self.window.iter().rev().take_while(|past| past.revision > revision) {
-            match &past.before {
-                Some(before) => objects.insert(&past.key, before),
-                None => objects.remove(past.key.as_str()),
-            };
+            changed.insert(&past.key, past.before.as_ref());
         }
-        objects
+        let mut before = match after {
+            Some(after) => changed.split_off(after),
+            None => std::mem::take(&mut changed),
+        };
+        after.map(|after| before.remove(after));
+        let mut present = self.objects.range::<str, _>((behind, Bound::Unbounded)).peekable();
+        let mut before = before.into_iter().peekable();
+        std::iter::from_fn(move || {
+            loop {
+                let is_present_first = match (present.peek(), before.peek()) {
+                    (Some((key, _)), Some((other, _))) => key.as_str() < *other,
+                    (Some(_), None) => true,
+                    (None, Some(_)) => false,
+                    (None, None) => return None,
+                };
+                if is_present_first {
+                    return present.next().map(|(_, stored)| stored);
+                }
+                let (key, stored) = before.next()?;
+                // What is there now under this key is not what was there then.
+                present.next_if(|(other, _)| other.as_str() == key);
+                if stored.is_some() {
+                    return stored;
+                }
+            }
+        })
     }
 
     fn remember(&mut self, past: Past, window_max: usize) {

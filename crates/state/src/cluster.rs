@@ -366,6 +366,11 @@ impl Cluster {
         keys.filter_map(|key| self.pods.get(key))
     }
 
+    /// Whether a node runs nothing that would need another node.
+    pub fn is_vacant(&self, node: &NodeName) -> bool {
+        !self.pods_on(node).any(|pod| pod.is_reschedulable())
+    }
+
     /// Disruption budgets that protect a pod.
     pub fn budgets_of<'a>(&'a self, pod: &'a PodFacts) -> impl Iterator<Item = &'a Arc<BudgetFacts>> {
         let first = (pod.key.namespace.to_string(), String::new());

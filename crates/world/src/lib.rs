@@ -10,6 +10,7 @@
 //!   out.
 //! - [`check`] reads the API's history and the cloud's machines, and says which rules were broken.
 //! - [`seeds`] draws a story and a plan from a seed and runs them.
+//! - [`load`] makes a cluster large and busy, and measures what the controllers need for it.
 
 mod blows;
 pub mod chance;
@@ -19,6 +20,7 @@ pub mod cloud;
 mod controller;
 pub mod effect;
 pub mod fault;
+pub mod load;
 mod play;
 pub mod process;
 mod scenario;

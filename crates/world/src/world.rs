@@ -1,6 +1,6 @@
 //! A world: an embedded Kubernetes, an embedded cloud, and controllers, on one thread and one clock.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::definitions::{Flavour, custom_resource_definitions};
@@ -73,16 +73,33 @@ pub struct RecordedPlan {
 
 /// Every plan that was made, oldest first. Readers take from it; nobody else reads it.
 #[derive(Clone, Debug, Default)]
-pub struct PlanLog(Arc<Mutex<Vec<RecordedPlan>>>);
+pub struct PlanLog(Arc<Mutex<Plans>>);
+
+#[derive(Debug, Default)]
+struct Plans {
+    made: u64,
+    untaken: Vec<RecordedPlan>,
+}
 
 impl PlanLog {
+    fn lock(&self) -> MutexGuard<'_, Plans> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn push(&self, plan: RecordedPlan) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(plan);
+        let mut plans = self.lock();
+        plans.made += 1;
+        plans.untaken.push(plan);
+    }
+
+    /// How many plans were made.
+    pub fn made(&self) -> u64 {
+        self.lock().made
     }
 
     /// The plans since the last call.
     pub fn take(&self) -> Vec<RecordedPlan> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.lock().untaken)
     }
 }
 
@@ -216,12 +233,14 @@ fn install_definitions(server: &ApiServer, cloud: CloudKind) {
 
 /// Runs a future in virtual time, on one thread, with all chance from the seed.
 pub fn run_in_virtual_time<T>(seed: u64, future: impl Future<Output = T>) -> std::io::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .rng_seed(tokio::runtime::RngSeed::from_bytes(&seed.to_le_bytes()))
-        .build()?;
-    Ok(runtime.block_on(future))
+    Ok(virtual_runtime(seed).build()?.block_on(future))
+}
+
+/// A runtime of one thread whose time moves only when everybody waits.
+pub(crate) fn virtual_runtime(seed: u64) -> tokio::runtime::Builder {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().start_paused(true).rng_seed(tokio::runtime::RngSeed::from_bytes(&seed.to_le_bytes()));
+    builder
 }
 
 /// Sleeps until a time since the beginning of a world.

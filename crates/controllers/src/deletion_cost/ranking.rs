@@ -14,7 +14,7 @@ use state::{Cluster, Tracked};
 use crate::disruption::budget::{self, Census};
 use crate::disruption::candidate::candidate;
 use crate::disruption::cost::{DeletionCosts, price, reschedule_cost, savings_ratio};
-use crate::disruption::emptiness::census;
+use crate::disruption::emptiness::censuses;
 
 /// Nodes whose pods are written about in one round, those that are going aside: with thirty pods each, that is a write
 /// for every forty milliseconds of a minute.
@@ -102,19 +102,20 @@ struct Allowance<'a> {
     cluster: &'a Cluster,
     reason: DisruptionReason,
     now: Timestamp,
+    censuses: BTreeMap<PoolName, Census>,
     left: BTreeMap<PoolName, usize>,
 }
 
 impl<'a> Allowance<'a> {
     fn new(cluster: &'a Cluster, reason: DisruptionReason, now: Timestamp) -> Self {
-        Self { cluster, reason, now, left: BTreeMap::new() }
+        Self { cluster, reason, now, censuses: censuses(cluster), left: BTreeMap::new() }
     }
 
     /// Whether one more node of the pool may go; if so it is counted.
     fn takes(&mut self, pool: &PoolName) -> bool {
-        let Self { cluster, reason, now, left } = self;
+        let Self { cluster, reason, now, censuses, left } = self;
         let left = left.entry(pool.clone()).or_insert_with(|| {
-            let census: Census = census(cluster, pool);
+            let census = censuses.get(pool).copied().unwrap_or_default();
             cluster.pool(pool).map_or(0, |pool| budget::allowed(pool, *reason, &census, *now))
         });
         let takes = *left > 0;

@@ -65,8 +65,7 @@ fn empty(cluster: &Cluster, machine: &Tracked, now: Timestamp) -> Option<Empty> 
 /// A node that could be given up: in use, not going, and with nothing on it that would need another node.
 fn is_usable(cluster: &Cluster, claim: &NodeClaim, node: &NodeFacts) -> bool {
     let is_going = claim.metadata.deletion_timestamp.is_some() || node.deletion.is_some();
-    let is_empty = || !cluster.pods_on(&node.name).any(|pod| pod.is_reschedulable());
-    !is_going && node.is_labelled(labels::INITIALIZED) && is_empty()
+    !is_going && node.is_labelled(labels::INITIALIZED) && cluster.is_vacant(&node.name)
 }
 
 /// A node of a pool that is not there any more.
@@ -76,9 +75,10 @@ fn is_orphan(cluster: &Cluster, node: &NodeFacts) -> bool {
 }
 
 fn is_quiet(cluster: &Cluster, claim: &NodeClaim) -> bool {
-    let pool = PoolName::new(labels_of(claim).pool.as_str());
-    let is_dynamic = cluster.pool(&pool).is_some_and(|pool| pool.spec.replicas.is_none());
-    is_dynamic && is_true(claim, conditions::CONSOLIDATABLE)
+    is_true(claim, conditions::CONSOLIDATABLE) && {
+        let pool = PoolName::new(labels_of(claim).pool.as_str());
+        cluster.pool(&pool).is_some_and(|pool| pool.spec.replicas.is_none())
+    }
 }
 
 /// Whether the quiet time since the last pod event is over, if one was seen.
@@ -94,27 +94,21 @@ fn is_true(claim: &NodeClaim, type_: &str) -> bool {
     conditions.into_iter().flatten().any(|found| found.type_ == type_ && found.status == ConditionStatus::True)
 }
 
-/// Counts a pool's nodes for its budgets.
-pub(crate) fn census(cluster: &Cluster, pool: &PoolName) -> Census {
-    let mut census = Census::default();
-    let nodes: Vec<(Arc<NodeClaim>, Arc<NodeFacts>)> = cluster
-        .tracked()
-        .filter_map(|tracked| match tracked {
-            Tracked::Joined(claim, node) => Some((claim, node)),
-            Tracked::Claimed(_) | Tracked::Foreign(_) => None,
-        })
-        .collect();
-    let counts = |claim: &NodeClaim, node: &NodeFacts| {
-        labels_of(claim).pool == pool.as_str()
-            && node.is_labelled(labels::INITIALIZED)
-            && !is_true(claim, conditions::INSTANCE_TERMINATING)
-    };
-    for (claim, node) in nodes.iter().filter(|(claim, node)| counts(claim, node)) {
-        census.nodes += 1;
+/// Counts the nodes of every pool for its budgets, in one pass over all machines. A pool without nodes is not named.
+pub(crate) fn censuses(cluster: &Cluster) -> BTreeMap<PoolName, Census> {
+    let mut censuses: BTreeMap<PoolName, Census> = BTreeMap::new();
+    for machine in cluster.tracked() {
+        let Tracked::Joined(claim, node) = machine else { continue };
+        if !node.is_labelled(labels::INITIALIZED) || is_true(&claim, conditions::INSTANCE_TERMINATING) {
+            continue;
+        }
+        let Some(pool) = claim.metadata.labels.as_ref().and_then(|own| own.get(labels::NODE_POOL)) else { continue };
         let is_going = claim.metadata.deletion_timestamp.is_some() || node.deletion.is_some();
+        let census = censuses.entry(PoolName::new(pool.as_str())).or_default();
+        census.nodes += 1;
         census.disrupted += usize::from(is_going || !node.is_ready);
     }
-    census
+    censuses
 }
 
 #[cfg(test)]

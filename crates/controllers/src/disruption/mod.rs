@@ -14,9 +14,7 @@ use std::time::Duration;
 use api::lower::NodeFacts;
 use api::node_pool::DisruptionReason;
 use api::{NodeClaim, NodePool};
-use jiff::Timestamp;
 use model::PoolName;
-use state::Cluster;
 use tokio::time::Instant;
 
 use crate::context::Context;
@@ -46,9 +44,13 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
             return Ok(Next::After(Duration::from_secs(1)));
         }
         let empties = emptiness::empties(&cluster, &context.notes().pod_events, now);
-        told::budgets(context, cluster.pools().map(|(name, pool)| (name, &**pool, emptiness::census(&cluster, name))));
-        let pools: BTreeMap<PoolName, usize> =
-            cluster.pools().map(|(name, pool)| (name.clone(), allowed(&cluster, name, pool, now))).collect();
+        let censuses = emptiness::censuses(&cluster);
+        let census_of = |name: &PoolName| censuses.get(name).copied().unwrap_or_default();
+        told::budgets(context, cluster.pools().map(|(name, pool)| (name, &**pool, census_of(name))));
+        let allowed = |(name, pool): (&PoolName, &Arc<NodePool>)| {
+            (name.clone(), budget::allowed(pool, DisruptionReason::Empty, &census_of(name), now))
+        };
+        let pools: BTreeMap<PoolName, usize> = cluster.pools().map(allowed).collect();
         (empties, pools)
     };
     let unwanted = empties.iter().filter(|empty| matches!(empty, Empty::Unwanted(_))).count();
@@ -106,10 +108,6 @@ fn would_end(context: &Context, claim: &Arc<NodeClaim>) {
         context.metrics.own.decisions.inc(["delete", &labels_of(claim).pool]);
         tracing::info!(NodeClaim.name = %name_of(claim), reason = "empty", "would have disrupted node(s)");
     }
-}
-
-fn allowed(cluster: &Cluster, name: &PoolName, pool: &NodePool, now: Timestamp) -> usize {
-    budget::allowed(pool, DisruptionReason::Empty, &emptiness::census(cluster, name), now)
 }
 
 /// Tells why a node stays, at the node and at its claim.

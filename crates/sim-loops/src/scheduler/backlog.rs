@@ -67,6 +67,11 @@ impl Backlog {
         self.pods.get(key)
     }
 
+    /// The kinds of all pods that wait.
+    pub(crate) fn kinds(&self) -> BTreeSet<u64> {
+        self.pods.values().map(|waiting| waiting.kind).collect()
+    }
+
     /// Adds a pod, or takes over its change: it is tried as soon as its back-off allows.
     pub(crate) fn put(&mut self, key: &Key, mut waiting: Waiting) {
         if let Some(before) = self.remove(key) {

@@ -5,6 +5,7 @@
 //! of a pod that fits nowhere says what preemption could have done.
 
 mod backlog;
+mod labelled;
 pub(crate) mod lower;
 mod score;
 mod volumes;
@@ -19,6 +20,7 @@ use referee::{Gates, Objection, PodFacts, Question, Situation, unschedulable_mes
 use serde_json::json;
 
 use self::backlog::{Backlog, Waiting};
+use self::labelled::Labelled;
 use self::score::{NodeNumbers, Preferences};
 use crate::caches::{Caches, Moved, Noted};
 use crate::key::Key;
@@ -27,12 +29,15 @@ use crate::pods::{condition, is_deleting, is_finished, node_name, set_condition,
 use crate::write::{Decision, PODS, Telling, Weight, Write, patch_status, reference};
 
 const SCHEDULER_NAME: &str = "default-scheduler";
+/// What is known of more kinds of pods than this is thrown away, unless such a pod waits.
+const KINDS_MAX: usize = 1_000;
 
 /// What the scheduler keeps between pods.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     situation: Situation,
     numbers: BTreeMap<Text, NodeNumbers>,
+    labelled: Labelled,
     backlog: Backlog,
     /// Nodes that refused a kind of pod for reasons of the node alone, with the version of the node that did.
     refusals: BTreeMap<u64, BTreeMap<Text, u64>>,
@@ -56,6 +61,7 @@ impl Scheduler {
         Self {
             situation: Situation::new(Gates::default()),
             numbers: BTreeMap::new(),
+            labelled: Labelled::default(),
             backlog: Backlog::default(),
             refusals: BTreeMap::new(),
             verdicts: BTreeMap::new(),
@@ -83,6 +89,7 @@ impl Scheduler {
         let name = moved.key.name.clone();
         let before = self.situation.node(&NodeName::new(name.clone())).cloned();
         let Some(node) = &moved.new else {
+            self.labelled.exchange(&name, before.as_ref(), None);
             self.situation.remove_node(&NodeName::new(name.clone()));
             self.changes += 1;
             // The numbers of its pods stay, should the node come back under the same name.
@@ -97,6 +104,7 @@ impl Scheduler {
             return false;
         }
         self.changes += 1;
+        self.labelled.exchange(&name, before.as_ref(), Some(&facts));
         self.numbers.entry(name).or_default().set_node(facts.clone(), self.changes);
         self.situation.put_node(facts);
         true
@@ -213,7 +221,17 @@ impl Scheduler {
             let (hopes, changes) = (self.hopes, self.changes);
             self.verdicts.insert(*kind, Verdict { hopes, changes, message: message.clone() });
         }
+        self.forget_kinds();
         chosen
+    }
+
+    /// Every rollout makes new kinds of pods; most of them never come back.
+    fn forget_kinds(&mut self) {
+        if self.refusals.len().max(self.verdicts.len()) > KINDS_MAX {
+            let waiting = self.backlog.kinds();
+            self.refusals.retain(|kind, _| waiting.contains(kind));
+            self.verdicts.retain(|kind, _| waiting.contains(kind));
+        }
     }
 
     /// A pod that fits nowhere goes on fitting nowhere while pods only come; unless it looks at other pods.
@@ -244,7 +262,8 @@ impl Scheduler {
         found
     }
 
-    /// All nodes, or the one that a pod is pinned to, as the pods of DaemonSets are.
+    /// All nodes, or those with a label that the pod selects, or the one that a pod is pinned to, as the pods of
+    /// DaemonSets are. Others would refuse it anyway.
     fn eligible_nodes(&self, facts: &PodFacts) -> Vec<(&Text, &NodeNumbers)> {
         let pinned = match facts.node_terms.as_deref() {
             Some([term]) => term.fields.iter().find(|field| &*field.key == "metadata.name" && field.values.len() == 1),
@@ -252,7 +271,10 @@ impl Scheduler {
         };
         match pinned.filter(|field| field.operator == referee::LabelOperator::In) {
             Some(field) => self.numbers.get_key_value(&field.values[0]).into_iter().collect(),
-            None => self.numbers.iter().collect(),
+            None => match self.labelled.fewest(&facts.node_selector) {
+                Some(names) => names.iter().filter_map(|name| self.numbers.get_key_value(name)).collect(),
+                None => self.numbers.iter().collect(),
+            },
         }
     }
 }

@@ -1,0 +1,36 @@
+//! The tool that measures load works, and its counts add up. Real time and memory are not looked at here.
+
+use world::load::{Instruments, LoadSettings, Report, page, run};
+
+fn small() -> LoadSettings {
+    LoadSettings { seed: 3, nodes: 50, pods: 1_500, changes: 40, minutes: 4, window_minutes: 2, pending: 300 }
+}
+
+fn play(settings: &LoadSettings) -> Report {
+    let mut told = 0;
+    let report = run(settings, Instruments::none(), &mut |_| told += 1).unwrap();
+    assert_eq!(told, report.windows.len());
+    report
+}
+
+#[test]
+fn a_small_cluster_is_made_changed_and_decided_about() {
+    let report = play(&small());
+    let Report { starts, windows, .. } = &report;
+    println!("{}", page(&report));
+    assert_eq!(report.missed(), Vec::<String>::new());
+    let titles: Vec<&str> = starts.iter().map(|start| start.title.as_str()).collect();
+    assert_eq!(titles, ["first start", "killed and started again", "start with a crowd"]);
+    assert!(starts.iter().all(|start| start.pending > 0 && start.claims > 0), "{starts:?}");
+    assert_eq!((starts[0].nodes, starts[0].pods - starts[0].pending), (50, 1_500), "the cluster is as large as asked");
+    assert!(starts[2].pending >= 300, "{starts:?}");
+    for window in windows {
+        let wanted = 40 * 120;
+        assert!(window.pod_changes.abs_diff(wanted) < wanted / 10, "{} of {wanted} changes", window.pod_changes);
+        assert!(window.plans > 0 && window.claims_made > 0 && window.lags.count > 0, "{window:?}");
+        let planned: u64 = window.passes.get("provisioner").map_or(0, |(count, _)| *count);
+        assert!(planned >= window.plans, "every plan has a pass: {window:?}");
+    }
+    let gone: u64 = windows.iter().map(|window| window.claims_gone).sum();
+    assert!(gone > 0, "nodes come and go");
+}
