@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::draft::ClaimDraft;
 use super::node_edit::NodeEdit;
-use super::{class_label, hooks, initialize, labels_of, left_of, name_of};
+use super::{believed, class_label, hooks, initialize, labels_of, left_of, name_of};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
 use crate::pools::{self, Registration};
@@ -84,7 +84,7 @@ fn time_to_become_ready(context: &Context, draft: &ClaimDraft, node: &NodeFacts)
     }
     let now = context.now();
     let since = *context.notes().joined.entry(name_of(draft.claim())).or_insert(now);
-    left_of(READY_AT_ONCE, since, now)
+    believed(since, now).and_then(|since| left_of(READY_AT_ONCE, since, now))
 }
 
 /// The node of the claim. Without one, or with several, the conditions say what that means.
