@@ -129,15 +129,30 @@ pub(crate) async fn read_claim(context: &Context, name: &ClaimName) -> Written<O
 pub(crate) async fn patch_node(context: &Context, name: &NodeName, patch: &Value) -> Written<()> {
     let api: Api<Node> = Api::all(context.client.clone());
     let patched = api.patch(name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
-    let node = patched.map_err(|error| WriteError::from("patch node", error))?;
+    match patched.map_err(|error| WriteError::from("patch node", error)) {
+        Ok(node) => {
+            learn_node(context, name, &node);
+            Ok(())
+        }
+        Err(conflict @ WriteError::Conflict { .. }) => {
+            // A young node is written by many. Without a look at it we would fail again until our watch has caught up.
+            if let Ok(Some(node)) = api.get_opt(name.as_str()).await {
+                learn_node(context, name, &node);
+            }
+            Err(conflict)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn learn_node(context: &Context, name: &NodeName, node: &Node) {
     let is_gone =
         node.metadata.deletion_timestamp.is_some() && node.metadata.finalizers.as_ref().is_none_or(Vec::is_empty);
-    match NodeFacts::lower(&node) {
+    match NodeFacts::lower(node) {
         Some(_) if is_gone => context.remove(&Key::Node(name.clone())),
         Some(facts) => context.learn(Object::Node(Arc::new(facts))),
         None => {}
     }
-    Ok(())
 }
 
 /// Asks for a node's end.

@@ -1,6 +1,6 @@
 //! A seed's cluster, its plan, and what the planned nodes turn into.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
@@ -10,10 +10,11 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::storage::v1::CSINode;
 use kube::ResourceExt;
 use model::{
-    InstanceType, Labels, PlaceId, Plan, PlannedClaim, PodKey, Requirement, Requirements, ResourceName, Resources,
-    Snapshot, Taint, Text, labels,
+    Daemon, InstanceType, Labels, PlaceId, Plan, PlannedClaim, PodKey, Requirement, Requirements, ResourceName,
+    Resources, Snapshot, Taint, Text, labels,
 };
 use planner::{PlaceConfig, place};
+use referee::Violation;
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, unschedulable};
@@ -47,11 +48,38 @@ pub(crate) fn key_of(pod: &Pod) -> PodKey {
 }
 
 /// A plan that the referee has nothing against.
+///
+/// The planner leaves room for a daemon wherever its pool lets it run, though it be limited to one zone, as the reference
+/// does. A pod that is refused for that alone is not refused needlessly.
 pub(crate) fn judged_plan(snapshot: &Snapshot) -> Result<Plan> {
     let plan = place(snapshot, &PlaceConfig::default());
-    let violations: Vec<String> = referee::audit(snapshot, &plan).iter().map(ToString::to_string).collect();
+    let mut violations = referee::audit(snapshot, &plan);
+    if violations.iter().any(is_needless) {
+        let with_daemons = referee::audit(&with_daemons_everywhere(snapshot), &plan);
+        violations.retain(|violation| !is_needless(violation) || with_daemons.contains(violation));
+    }
+    let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
     ensure!(violations.is_empty(), "the referee objects: {}\nto\n{}", violations.join("; "), shown(&plan));
     Ok(plan)
+}
+
+fn is_needless(violation: &Violation) -> bool {
+    matches!(violation, Violation::NeedlesslyRefused { .. })
+}
+
+/// The snapshot with daemons that run wherever their pool and a type let them.
+pub(crate) fn with_daemons_everywhere(snapshot: &Snapshot) -> Snapshot {
+    let offerings = snapshot.pools.iter().flat_map(|pool| pool.types.iter()).flat_map(|kind| &kind.offerings);
+    let chosen: BTreeSet<Text> =
+        offerings.flat_map(|one| one.requirements.iter().map(|(key, _)| key.clone())).collect();
+    let everywhere = |daemon: &Arc<Daemon>| {
+        let mut class = daemon.class.as_ref().clone();
+        for alternative in &mut class.alternatives {
+            chosen.iter().for_each(|key| alternative.remove(key));
+        }
+        Arc::new(Daemon { class: Arc::new(class), ..daemon.as_ref().clone() })
+    };
+    Snapshot { daemons: snapshot.daemons.iter().map(everywhere).collect(), ..snapshot.clone() }
 }
 
 /// A plan as text.

@@ -14,11 +14,11 @@ use anyhow::{Context, Result, bail, ensure};
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use model::{Daemon, InstanceType, Plan, PodKey, Pool, Price, Snapshot, Text};
+use model::{InstanceType, Plan, PodKey, Pool, Price, Snapshot};
 
 use crate::bench::{Bench, is_of_others, reasons};
 use crate::brute::{Cost, Outcome, more_placed};
-use crate::case::{CarriedOut, Case, Round, judged_plan, shown};
+use crate::case::{CarriedOut, Case, Round, judged_plan, shown, with_daemons_everywhere};
 use crate::draw::Draft;
 use crate::settled::Settled;
 
@@ -106,21 +106,6 @@ fn prove(snapshot: &Snapshot, plan: &Plan) -> Result<Proof> {
             _ => bail!("pods are refused that could be placed:\n{}", found.text),
         },
     }
-}
-
-/// The snapshot with daemons that run wherever their pool and a type let them.
-fn with_daemons_everywhere(snapshot: &Snapshot) -> Snapshot {
-    let offerings = snapshot.pools.iter().flat_map(|pool| pool.types.iter()).flat_map(|kind| &kind.offerings);
-    let chosen: BTreeSet<Text> =
-        offerings.flat_map(|one| one.requirements.iter().map(|(key, _)| key.clone())).collect();
-    let everywhere = |daemon: &Arc<Daemon>| {
-        let mut class = daemon.class.as_ref().clone();
-        for alternative in &mut class.alternatives {
-            chosen.iter().for_each(|key| alternative.remove(key));
-        }
-        Arc::new(Daemon { class: Arc::new(class), ..daemon.as_ref().clone() })
-    };
-    Snapshot { daemons: snapshot.daemons.iter().map(everywhere).collect(), ..snapshot.clone() }
 }
 
 /// The pool with nothing to pay: who looks for more room need not look at prices.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::lower::NodeFacts;
+use api::lower::{NodeFacts, is_ephemeral_taint};
 use api::node_claim::conditions;
 use api::{NodeClaim, Taint, labels};
 use k8s_openapi::api::core::v1::Taint as StoredTaint;
@@ -79,7 +79,9 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
 /// How much longer a node that just joined is waited for. No pod can run on it before it is ready, and if it becomes ready
 /// at once, one write each to node and claim does for registration and initialization.
 fn time_to_become_ready(context: &Context, draft: &ClaimDraft, node: &NodeFacts) -> Option<Duration> {
-    if node.is_ready {
+    let is_fence = |taint: &model::Taint| *taint.key != *labels::UNREGISTERED_TAINT && is_ephemeral_taint(taint);
+    let is_fenced = || node.taints.iter().any(is_fence);
+    if node.is_ready && !is_fenced() {
         return None;
     }
     let now = context.now();
