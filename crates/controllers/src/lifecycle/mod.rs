@@ -147,6 +147,9 @@ async fn check_timeouts(context: &Context, draft: &ClaimDraft) -> Result<Option<
         return Ok(Some(Next::OnChange));
     };
     let since = draft.since(condition).unwrap_or_else(|| context.now());
+    // No launch takes so long. The claim was stamped by a clock that is far behind ours, and its launch by ours.
+    let launched = draft.since(conditions::LAUNCHED).filter(|_| condition == conditions::REGISTERED);
+    let since = launched.filter(|launched| left_of(LAUNCH_TIMEOUT, since, *launched).is_none()).unwrap_or(since);
     match left_of(timeout, since, context.now()) {
         Some(left) => Ok(Some(Next::After(left))),
         None => {

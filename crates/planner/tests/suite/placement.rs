@@ -576,8 +576,8 @@ fn pods_keep_their_promised_places() {
             nodeclaim/c1: large-4 small-1 small-7
             nodeclaim/c2: large-3 small-2 small-8
             nodeclaim/c3: large-2 small-3 small-9
-            nodeclaim/c4: large-1 small-4 small-10
-            nodeclaim/c5: large-0 small-5 small-11"#]],
+            nodeclaim/c4: large-1 small-10 small-4
+            nodeclaim/c5: large-0 small-11 small-5"#]],
     );
 }
 
