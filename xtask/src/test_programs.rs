@@ -44,6 +44,11 @@ impl TestProgram {
         CONTROL_PLANE_PACKAGES.contains(&self.package.as_str())
     }
 
+    /// Whether it compares the embedded API server with a real one, which has to be of the minor that is imitated.
+    pub(crate) fn compares_servers(&self) -> bool {
+        self.selector == "--test differential"
+    }
+
     /// Reads one message of cargo's build; other messages than finished test programs are `None`.
     fn from_message(message: &Value) -> Option<Self> {
         let is_test = message["profile"]["test"].as_bool() == Some(true);

@@ -14,7 +14,7 @@ e2e::cluster_tests! {
 
 /// The claims are there, their nodes are still to come. Whoever leads next makes each of them, once.
 async fn a_leader_dies_in_the_middle_of_a_launch(bed: &impl Bed) -> Result<()> {
-    let slow = format!("{}spec:\n  nodeRegistrationDelay: 8s\n", kwok_node_class("default"));
+    let slow = format!("{}spec:\n  nodeRegistrationDelay: 20s\n", kwok_node_class("default"));
     let outside = set_with(bed, &slow).await?;
     ask_for_pods(bed, 5).await?;
     let first = started(bed, "first").await?;

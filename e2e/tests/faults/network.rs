@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use e2e::weather::{Fate, News, Weather};
-use e2e::{Bed, Controller, ControllerSettings, Target, Wait, keep_running, wait_for};
+use e2e::{Bed, Controller, ControllerSettings, Target, Wait, keep_running, wait_for, wait_until};
 
 use crate::scene::{
-    all_run, alone, ask_for_pods, check_claims, during, is_draining, node_is_gone, node_of_any, scale, set,
+    all_run, alone, ask_for_pods, budget_counts, check_claims, during, is_draining, node_is_gone, node_of_any, scale,
+    set,
 };
 
 e2e::cluster_tests! {
@@ -18,7 +19,7 @@ e2e::cluster_tests! {
 }
 
 /// Longer than a lease lasts without its holder; minutes in the embedded world, where they cost nothing.
-const AWAY: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(8 * 60));
+const AWAY: (Duration, Duration) = (Duration::from_secs(17), Duration::from_secs(8 * 60));
 
 /// The API server is away while nodes are made, and again while one is drained. A leader cannot know whether it still
 /// leads; it ends, and its successor goes on as if nothing had happened.
@@ -40,6 +41,7 @@ async fn an_api_server_that_was_away_is_taken_up_where_it_was_left(bed: &impl Be
         bed.lose_api_server().await?;
         bed.endure(AWAY.0, AWAY.1).await;
         bed.restore_api_server().await?;
+        budget_counts(bed).await?;
         node_is_gone(bed, &node).await?;
         all_run(bed, 5).await?;
         check_claims(&outside, 3).await
@@ -50,10 +52,10 @@ async fn an_api_server_that_was_away_is_taken_up_where_it_was_left(bed: &impl Be
 /// How long nothing at all is answered, and how many requests a controller that waits longer each time has made by
 /// then: it watches some fifteen kinds, each of which it asks for after a fifth of a second, then twice that, and so on
 /// up to ten seconds.
-const DARKNESS: (Duration, Duration) = (Duration::from_secs(12), Duration::from_secs(12));
-const REQUESTS_MAX: u64 = 400;
+const DARKNESS: (Duration, Duration) = (Duration::from_secs(8), Duration::from_secs(8));
+const REQUESTS_MAX: u64 = 300;
 /// How long the storm lasts.
-const STORM: (Duration, Duration) = (Duration::from_secs(12), Duration::from_secs(5 * 60));
+const STORM: (Duration, Duration) = (Duration::from_secs(8), Duration::from_secs(5 * 60));
 
 /// First every request is refused, then most are: throttled, failed, lost on their way. Nobody hammers on a server in
 /// trouble, and when it is over all pods run on just as many nodes as they need.
@@ -63,9 +65,10 @@ async fn a_storm_passes(bed: &impl Bed) -> Result<()> {
     let sky = bed.under_sky().await?;
     sky.set(Weather::all(Fate::Fails));
     let controller = bed.start_controller("controller", &alone()).await?;
+    wait_until("the controller to try", async || (sky.requests() > 0).then_some(())).await?;
     bed.endure(DARKNESS.0, DARKNESS.1).await;
     let requests = sky.requests();
-    ensure!((10..=REQUESTS_MAX).contains(&requests), "{requests} requests were made in vain in {:?}", DARKNESS.0);
+    ensure!(requests <= REQUESTS_MAX, "{requests} requests were made in vain in {:?}", DARKNESS.0);
 
     let shares = vec![
         (25, Fate::Throttled),
@@ -77,8 +80,9 @@ async fn a_storm_passes(bed: &impl Bed) -> Result<()> {
     ];
     sky.set(Weather { seed: 6, shares, news: News::Fresh });
     bed.endure(STORM.0, STORM.1).await;
-    let met: Vec<u64> = [Fate::Throttled, Fate::Unavailable, Fate::RequestLost].map(|fate| sky.met(fate)).to_vec();
-    ensure!(met.iter().all(|met| *met > 0), "the storm spared the controller: {met:?}");
+    let worst = [Fate::Throttled, Fate::Unavailable, Fate::RequestLost];
+    let is_felt = async || worst.iter().all(|fate| sky.met(*fate) > 0).then_some(());
+    wait_until("the storm to be felt", is_felt).await?;
     sky.clear();
     let pods = all_run(bed, 5).await?;
     check_claims(&outside, 2).await?;

@@ -5,6 +5,8 @@ use e2e::outside::Outside;
 use e2e::seen::{is_running, is_unschedulable};
 use e2e::{Bed, ControllerSettings, Seen, inflate, kwok_node_class, node_pool, wait_for};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::Api;
 
 /// Nodes of four CPUs, each of which holds three pods of one CPU; three of them at most. Nothing is taken away, so that
 /// whatever is there too many stays to be seen.
@@ -80,6 +82,17 @@ pub(crate) fn node_of_any(pods: &Seen<Pod>) -> Result<String> {
 pub(crate) async fn is_draining(bed: &impl Bed, before: &Seen<Pod>) -> Result<()> {
     let is_new = |pods: &Seen<Pod>| pods.keys().any(|name| !before.contains_key(name));
     wait_for(bed.pods(), "a pod that takes another's place", is_new).await?;
+    Ok(())
+}
+
+/// Waits until evictions are counted again: Kubernetes' own controllers take their time, too, to come back after the API
+/// server did.
+pub(crate) async fn budget_counts(bed: &impl Bed) -> Result<()> {
+    let budgets: Api<PodDisruptionBudget> = Api::namespaced(bed.client(), "default");
+    let allows = |budget: &PodDisruptionBudget| {
+        budget.status.as_ref().is_some_and(|status| status.disruptions_allowed.unwrap_or_default() > 0)
+    };
+    wait_for(budgets, "a budget that allows an eviction", |budgets| budgets.values().any(allows)).await?;
     Ok(())
 }
 

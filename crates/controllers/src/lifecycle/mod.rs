@@ -228,3 +228,41 @@ pub(crate) fn termination_mode(claim: &NodeClaim) -> &'static str {
 pub(crate) fn name_of(claim: &Arc<NodeClaim>) -> ClaimName {
     ClaimName::new(claim.metadata.name.as_deref().unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that is a little wrong is lived with; what one wrote that was wrong by hours is not waited for.
+    #[test]
+    fn times_far_ahead_are_not_believed() {
+        let at = |minutes: i64| Timestamp::from_second(minutes * 60).unwrap();
+        for (written, is_believed) in [(-600, true), (0, true), (10, true), (11, false), (180, false)] {
+            assert_eq!(believed(at(written), at(0)).is_some(), is_believed, "{written}");
+            assert_eq!(at(0) >= believed_from(at(written)), is_believed, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_condition_of_the_future_counts_from_the_claims_creation() {
+        let claim = |changed: &str| {
+            serde_json::from_value(json!({
+                "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+                "metadata": {"name": "c", "creationTimestamp": "2026-01-01T00:00:00Z"},
+                "spec": {"requirements": [], "nodeClassRef": {"group": "g", "kind": "K", "name": "n"}},
+                "status": {"conditions": [{
+                    "type": "Launched", "status": "Unknown", "reason": "a", "message": "", "lastTransitionTime": changed,
+                }]},
+            }))
+            .unwrap()
+        };
+        let now: Timestamp = "2026-01-01T01:00:00Z".parse().unwrap();
+        let since = |changed: &str| {
+            let draft = ClaimDraft::open(Arc::new(claim(changed)), now);
+            draft.since(conditions::LAUNCHED).map(|since| since.to_string())
+        };
+        assert_eq!(since("2026-01-01T00:30:00Z").as_deref(), Some("2026-01-01T00:30:00Z"));
+        assert_eq!(since("2026-01-01T01:05:00Z").as_deref(), Some("2026-01-01T01:05:00Z"));
+        assert_eq!(since("2026-01-01T04:00:00Z").as_deref(), Some("2026-01-01T00:00:00Z"));
+    }
+}
