@@ -85,12 +85,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Stopwatch {
         let Some(span) = context.span(id) else { return };
         let mut name = ControllerName(String::new());
         attributes.record(&mut name);
-        let pass = Pass {
-            controller: name.0,
-            plans_before: self.plans.made(),
-            entered: Duration::ZERO,
-            busy: Duration::ZERO,
-        };
+        let pass =
+            Pass { controller: name.0, plans_before: self.plans.made(), entered: Duration::ZERO, busy: Duration::ZERO };
         span.extensions_mut().insert(pass);
     }
 
