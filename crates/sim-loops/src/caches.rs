@@ -9,13 +9,14 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
-use model::Text;
+use model::{Resources, Text};
 use serde::de::DeserializeOwned;
 use sim::{Change, StoreEvent};
 
 use crate::key::Key;
 use crate::machine::Machine;
-use crate::pods::{controller_uid, is_bound, is_deleting, is_finished, node_name};
+use crate::pods::{controller_uid, is_bound, is_deleting, is_finished, node_name, phase};
+use crate::requests::requests;
 use crate::taint_eviction::no_execute;
 
 /// An object before and after a change; `None` is absence.
@@ -52,6 +53,8 @@ pub(crate) type Shelf<K> = BTreeMap<Key, Arc<K>>;
 #[derive(Clone, Debug)]
 pub(crate) struct KnownPod {
     pub(crate) pod: Arc<Pod>,
+    /// What it asks for in all.
+    pub(crate) requests: Arc<Resources>,
     /// The order in which pods were first seen.
     pub(crate) arrival: u64,
     pub(crate) bound_at: Option<Timestamp>,
@@ -62,7 +65,7 @@ pub(crate) struct KnownPod {
 /// All that the loops know. Only [`Caches::apply`] and the orders of the outside change it.
 #[derive(Debug, Default)]
 pub(crate) struct Caches {
-    pub(crate) pods: BTreeMap<Key, KnownPod>,
+    pub(crate) pods: BTreeMap<Key, Arc<KnownPod>>,
     pub(crate) nodes: BTreeMap<Text, Arc<Node>>,
     pub(crate) replica_sets: Shelf<ReplicaSet>,
     pub(crate) deployments: Shelf<Deployment>,
@@ -84,8 +87,10 @@ pub(crate) struct Caches {
     pub(crate) node_seen_at: BTreeMap<Text, Timestamp>,
     /// When a node was first seen with its present `NoExecute` taints.
     pub(crate) no_execute_seen_at: BTreeMap<Text, Timestamp>,
-    pods_by_node: BTreeMap<Text, BTreeSet<Key>>,
-    pods_by_controller: BTreeMap<Text, BTreeSet<Key>>,
+    // The pods themselves and not only their keys: those of a node or a controller are read far more often than they
+    // change, and with a hundred thousand pods each look-up costs more than the rest.
+    pods_by_node: BTreeMap<Text, BTreeMap<Key, Arc<KnownPod>>>,
+    pods_by_controller: BTreeMap<Text, BTreeMap<Key, Arc<KnownPod>>>,
     pods_without_controller: BTreeSet<Key>,
     replica_sets_by_controller: BTreeMap<Text, BTreeSet<Key>>,
     arrivals: u64,
@@ -128,52 +133,49 @@ impl Caches {
 
     fn apply_pod(&mut self, event: &StoreEvent, now: Timestamp) -> Option<Noted> {
         let key = key_of(event);
-        let old = self.pods.get(&key).map(|known| known.pod.clone());
+        let before = self.pods.remove(&key);
+        let old = before.as_ref().map(|known| known.pod.clone());
         if let Some(old) = &old {
             self.unindex_pod(&key, old);
         }
         if event.change == Change::Deleted {
-            self.pods.remove(&key);
             return Some(Noted::Pod(Moved { key, old, new: None }));
         }
         let mut pod: Pod = decode(event)?;
         trim(&mut pod);
         let pod = Arc::new(pod);
-        let reborn = old.as_ref().is_some_and(|old| old.metadata.uid != pod.metadata.uid);
-        if old.is_none() || reborn {
+        let known = before.filter(|before| before.pod.metadata.uid == pod.metadata.uid);
+        if known.is_none() {
             self.arrivals += 1;
-            self.pods.remove(&key);
         }
-        let arrivals = self.arrivals;
-        let known = self.pods.entry(key.clone()).or_insert_with(|| KnownPod {
-            pod: pod.clone(),
-            arrival: arrivals,
-            bound_at: None,
-            running_at: None,
-            deleting_at: None,
-        });
-        known.pod = pod.clone();
-        let note = |holds: bool, since: &mut Option<Timestamp>| {
-            *since = holds.then(|| since.unwrap_or(now));
+        let since = |holds: bool, since: fn(&KnownPod) -> Option<Timestamp>| {
+            holds.then(|| known.as_deref().and_then(since).unwrap_or(now))
         };
-        note(is_bound(&pod), &mut known.bound_at);
-        note(crate::pods::phase(&pod) == "Running", &mut known.running_at);
-        note(is_deleting(&pod), &mut known.deleting_at);
-        self.index_pod(&key, &pod, now);
+        let same = known.as_ref().filter(|known| known.pod.spec == pod.spec);
+        let known = Arc::new(KnownPod {
+            requests: same.map_or_else(|| Arc::new(requests(&pod)), |same| Arc::clone(&same.requests)),
+            arrival: known.as_ref().map_or(self.arrivals, |known| known.arrival),
+            bound_at: since(is_bound(&pod), |known| known.bound_at),
+            running_at: since(phase(&pod) == "Running", |known| known.running_at),
+            deleting_at: since(is_deleting(&pod), |known| known.deleting_at),
+            pod: Arc::clone(&pod),
+        });
+        self.index_pod(&key, &known, now);
+        self.pods.insert(key.clone(), known);
         Some(Noted::Pod(Moved { key, old, new: Some(pod) }))
     }
 
-    fn index_pod(&mut self, key: &Key, pod: &Pod, now: Timestamp) {
-        if let Some(node) = node_name(pod) {
+    fn index_pod(&mut self, key: &Key, known: &Arc<KnownPod>, now: Timestamp) {
+        if let Some(node) = node_name(&known.pod) {
             let node: Text = node.into();
             if !self.nodes.contains_key(&node) {
                 self.node_gone_at.entry(node.clone()).or_insert(now);
             }
-            self.pods_by_node.entry(node).or_default().insert(key.clone());
+            self.pods_by_node.entry(node).or_default().insert(key.clone(), Arc::clone(known));
         }
-        match controller_uid(&pod.metadata) {
+        match controller_uid(&known.pod.metadata) {
             Some(uid) => {
-                self.pods_by_controller.entry(uid.into()).or_default().insert(key.clone());
+                self.pods_by_controller.entry(uid.into()).or_default().insert(key.clone(), Arc::clone(known));
             }
             None => {
                 self.pods_without_controller.insert(key.clone());
@@ -183,13 +185,13 @@ impl Caches {
 
     fn unindex_pod(&mut self, key: &Key, pod: &Pod) {
         if let Some(node) = node_name(pod) {
-            drop_from(&mut self.pods_by_node, node, key);
+            take_from(&mut self.pods_by_node, node, key);
             if !self.pods_by_node.contains_key(node) {
                 self.node_gone_at.remove(node);
             }
         }
         match controller_uid(&pod.metadata) {
-            Some(uid) => drop_from(&mut self.pods_by_controller, uid, key),
+            Some(uid) => take_from(&mut self.pods_by_controller, uid, key),
             None => {
                 self.pods_without_controller.remove(key);
             }
@@ -240,7 +242,7 @@ impl Caches {
 
     /// The pods bound to a node, in the order of their keys.
     pub(crate) fn pods_on(&self, node: &str) -> impl Iterator<Item = (&Key, &KnownPod)> {
-        self.look_up(self.pods_by_node.get(node))
+        known(self.pods_by_node.get(node).into_iter().flatten())
     }
 
     /// Nodes that are gone but still have pods.
@@ -250,30 +252,26 @@ impl Caches {
 
     /// The pods that a controller owns, in the order of their keys.
     pub(crate) fn pods_of(&self, uid: &str) -> impl Iterator<Item = (&Key, &KnownPod)> {
-        self.look_up(self.pods_by_controller.get(uid))
+        known(self.pods_by_controller.get(uid).into_iter().flatten())
     }
 
     /// The pods of a namespace that no controller owns.
     pub(crate) fn orphan_pods(&self, namespace: &str) -> impl Iterator<Item = (&Key, &KnownPod)> {
         let all = self.pods_without_controller.range(Key::new(namespace, "")..);
         let namespace: Text = namespace.into();
-        all.take_while(move |key| key.namespace == namespace).filter_map(|key| self.pods.get_key_value(key))
+        known(all.take_while(move |key| key.namespace == namespace).filter_map(|key| self.pods.get_key_value(key)))
     }
 
     /// The pods of a namespace.
     pub(crate) fn pods_in(&self, namespace: &str) -> impl Iterator<Item = (&Key, &KnownPod)> {
         let namespace: Text = namespace.into();
-        self.pods.range(Key::new(namespace.clone(), "")..).take_while(move |(key, _)| key.namespace == namespace)
+        known(self.pods.range(Key::new(namespace.clone(), "")..).take_while(move |(key, _)| key.namespace == namespace))
     }
 
     /// The ReplicaSets that a controller owns.
     pub(crate) fn replica_sets_of(&self, uid: &str) -> Vec<Arc<ReplicaSet>> {
         let keys = self.replica_sets_by_controller.get(uid).into_iter().flatten();
         keys.filter_map(|key| self.replica_sets.get(key).cloned()).collect()
-    }
-
-    fn look_up<'a>(&'a self, keys: Option<&'a BTreeSet<Key>>) -> impl Iterator<Item = (&'a Key, &'a KnownPod)> {
-        keys.into_iter().flatten().filter_map(|key| self.pods.get_key_value(key))
     }
 
     /// The pods of a node that hold room there: those that have not ended.
@@ -312,6 +310,12 @@ fn trim(pod: &mut Pod) {
     }
 }
 
+fn known<'a>(
+    pods: impl Iterator<Item = (&'a Key, &'a Arc<KnownPod>)>,
+) -> impl Iterator<Item = (&'a Key, &'a KnownPod)> {
+    pods.map(|(key, known)| (key, &**known))
+}
+
 fn key_of(event: &StoreEvent) -> Key {
     Key::new(event.key.namespace.as_deref().unwrap_or(""), event.key.name.as_str())
 }
@@ -329,6 +333,15 @@ fn put<K: DeserializeOwned>(shelf: &mut Shelf<K>, event: &StoreEvent) -> Option<
     let new: Arc<K> = Arc::new(decode(event)?);
     let old = shelf.insert(key.clone(), new.clone());
     Some(Moved { key, old, new: Some(new) })
+}
+
+fn take_from<V>(index: &mut BTreeMap<Text, BTreeMap<Key, V>>, of: &str, key: &Key) {
+    if let Some(found) = index.get_mut(of) {
+        found.remove(key);
+        if found.is_empty() {
+            index.remove(of);
+        }
+    }
 }
 
 fn drop_from(index: &mut BTreeMap<Text, BTreeSet<Key>>, of: &str, key: &Key) {

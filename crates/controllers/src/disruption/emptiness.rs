@@ -233,6 +233,23 @@ mod tests {
         }
     }
 
+    /// Budgets count the nodes of each pool, going and unready ones as disrupted.
+    #[test]
+    fn nodes_are_counted_by_pool() {
+        let mut cluster = cluster(&json!({}), &["Initialized"], &[]);
+        let pool = PoolName::new("p");
+        let unready = Census { nodes: 1, disrupted: 1 };
+        assert_eq!(
+            censuses(&cluster),
+            BTreeMap::from([(pool.clone(), unready)]),
+            "the node does not say that it is ready"
+        );
+        let mut node = NodeFacts::clone(cluster.node(&NodeName::new("n")).unwrap());
+        node.is_ready = true;
+        cluster.apply(Object::Node(Arc::new(node)));
+        assert_eq!(censuses(&cluster), BTreeMap::from([(pool, Census { nodes: 1, disrupted: 0 })]));
+    }
+
     /// PROV-53: a nomination, of the node or of its claim, keeps a node until it runs out.
     #[test]
     fn nominated_nodes_stay() {

@@ -19,7 +19,7 @@ use api::node_claim::conditions;
 use api::{NodeClaim, labels};
 use cloud::{LAUNCH_ID, LaunchId};
 use jiff::{SignedDuration, Timestamp};
-use model::ClaimName;
+use model::{ClaimName, NodeName};
 use serde_json::json;
 
 pub(crate) use draft::ClaimDraft;
@@ -71,10 +71,12 @@ async fn bring_forward(context: &Context, claim: Arc<NodeClaim>) -> Outcome {
     let quiet = quiet::step(context, &mut draft);
     let Some(timeout) = check_timeouts(context, &draft).await? else { return Ok(Next::OnChange) };
     let held = hold_words(context, &draft);
+    // Only an empty node is worth a look at all of them.
+    let is_unwanted = quiet.is_news && is_vacant(context, draft.claim());
     if held.is_none() {
         draft.save(context).await?;
     }
-    if quiet.is_news {
+    if is_unwanted {
         context.request(Work::Disrupt);
     }
     let launch = match launch? {
@@ -83,6 +85,12 @@ async fn bring_forward(context: &Context, claim: Arc<NodeClaim>) -> Outcome {
     };
     let held = held.map_or(Next::OnChange, Next::After);
     Ok([registration?, consistency, quiet.next, timeout, held].into_iter().fold(launch, Next::sooner))
+}
+
+/// Whether the claim's node runs nothing that would need another node.
+fn is_vacant(context: &Context, claim: &NodeClaim) -> bool {
+    let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref()).map(NodeName::new);
+    node.is_some_and(|node| context.cluster().is_vacant(&node))
 }
 
 /// How much longer news that are only words are kept back. A young node gives one reason after the other for not being

@@ -10,7 +10,7 @@ use crate::caches::{Caches, KnownPod};
 use crate::key::Key;
 use crate::pace::{Draws, Step};
 use crate::pods::{after, annotation, is_deleting, is_finished, node_name, phase, uid};
-use crate::requests::{requests, resources};
+use crate::requests::resources;
 use crate::write::{Decision, PODS, Telling, Weight, Write, delete_now, patch_status, reference};
 use crate::{EXIT_CODE_ANNOTATION, RUN_FOR_ANNOTATION};
 
@@ -36,7 +36,7 @@ pub(crate) fn reconcile(caches: &Caches, key: &Key, draws: &Draws, now: Timestam
 
 fn start(caches: &Caches, known: &KnownPod, node: &Node, draws: &Draws, now: Timestamp) -> Vec<Write> {
     let pod = &*known.pod;
-    if let Some(refusal) = refuse(caches, pod, node) {
+    if let Some(refusal) = refuse(caches, known, node) {
         let message = format!("Pod was rejected: {}", refusal.message());
         let reason = format!("OutOf{}", refusal.resource);
         let status =
@@ -167,15 +167,16 @@ impl Refusal {
 }
 
 /// Whether the pods that already run leave too little for this one.
-fn refuse(caches: &Caches, pod: &Pod, node: &Node) -> Option<Refusal> {
+fn refuse(caches: &Caches, known: &KnownPod, node: &Node) -> Option<Refusal> {
     let status = node.status.as_ref()?;
     let allocatable = resources(status.allocatable.as_ref().or(status.capacity.as_ref()));
     let mut used = Resources::none();
-    for (_, other) in caches.active_pods_on(node_name(pod)?).filter(|(_, other)| other.running_at.is_some()) {
-        used.add(&requests(&other.pod));
+    let here = node_name(&known.pod)?;
+    for (_, other) in caches.active_pods_on(here).filter(|(_, other)| other.running_at.is_some()) {
+        used.add(&other.requests);
         used.add(&Resources::none().with(ResourceName::pods(), 1));
     }
-    let wanted = requests(pod).with(ResourceName::pods(), 1);
+    let wanted = Resources::clone(&known.requests).with(ResourceName::pods(), 1);
     let short = wanted.iter().find(|(name, amount)| *amount > 0 && used.get(name) + amount > allocatable.get(name))?;
     let (resource, amount) = short;
     Some(Refusal {

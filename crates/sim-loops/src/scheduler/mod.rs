@@ -25,10 +25,15 @@ use self::score::{NodeNumbers, Preferences};
 use crate::caches::{Caches, Moved, Noted};
 use crate::key::Key;
 use crate::pace::fingerprint;
-use crate::pods::{condition, is_deleting, is_finished, node_name, set_condition, uid};
+use crate::pods::{after_seconds, condition, is_deleting, is_finished, node_name, set_condition, uid};
 use crate::write::{Decision, PODS, Telling, Weight, Write, patch_status, reference};
 
 const SCHEDULER_NAME: &str = "default-scheduler";
+/// In clusters of more nodes than this, the words about a kind of pod that still fits nowhere are used again for a while:
+/// asking all nodes about every pod would take longer than everything else. The real scheduler does not ask all nodes of
+/// such a cluster either.
+const ASKED_NODES_MAX: usize = 500;
+const WORDS_LAST_SECONDS: i64 = 30;
 /// What is known of more kinds of pods than this is thrown away, unless such a pod waits.
 const KINDS_MAX: usize = 1_000;
 
@@ -54,6 +59,8 @@ struct Verdict {
     hopes: u64,
     changes: u64,
     message: String,
+    /// When all nodes were asked.
+    asked_at: Timestamp,
 }
 
 impl Scheduler {
@@ -181,7 +188,7 @@ impl Scheduler {
                 continue;
             };
             let Some(waiting) = self.backlog.get(&key).cloned() else { continue };
-            let chosen = self.choose(caches, &known.pod, &waiting);
+            let chosen = self.choose(caches, &known.pod, &waiting, now);
             // Also after a choice: the pod leaves the backlog when it is seen to be bound, not when that is asked for.
             self.backlog.tried(&key, now);
             decision.writes = match chosen {
@@ -195,7 +202,7 @@ impl Scheduler {
     }
 
     /// The best node for a pod, or why there is none.
-    fn choose(&mut self, caches: &Caches, pod: &Pod, waiting: &Waiting) -> Result<Text, String> {
+    fn choose(&mut self, caches: &Caches, pod: &Pod, waiting: &Waiting, now: Timestamp) -> Result<Text, String> {
         let Waiting { facts, kind, .. } = waiting;
         if let Some(verdict) = self.verdicts.get(kind).filter(|verdict| self.still_holds(verdict, facts)) {
             return Err(verdict.message.clone());
@@ -210,19 +217,29 @@ impl Scheduler {
             }
             objections.is_empty()
         });
+        let words = self.verdicts.get(kind).filter(|verdict| self.may_repeat(verdict, now));
+        let words = words.map(|verdict| (verdict.message.clone(), verdict.asked_at));
         let chosen = chosen.map(|(_, name)| name).ok_or_else(|| {
-            let survey = question.survey();
-            unschedulable_message(&self.situation, facts, Some(&survey))
+            words.unwrap_or_else(|| {
+                let survey = question.survey();
+                (unschedulable_message(&self.situation, facts, Some(&survey)), now)
+            })
         });
         if !refused.is_empty() {
             self.refusals.entry(*kind).or_default().extend(refused);
         }
-        if let Err(message) = &chosen {
+        if let Err((message, asked_at)) = &chosen {
             let (hopes, changes) = (self.hopes, self.changes);
-            self.verdicts.insert(*kind, Verdict { hopes, changes, message: message.clone() });
+            let verdict = Verdict { hopes, changes, message: message.clone(), asked_at: *asked_at };
+            self.verdicts.insert(*kind, verdict);
         }
         self.forget_kinds();
-        chosen
+        chosen.map_err(|(message, _)| message)
+    }
+
+    /// Whether words that were true a moment ago will do.
+    fn may_repeat(&self, verdict: &Verdict, now: Timestamp) -> bool {
+        self.numbers.len() > ASKED_NODES_MAX && after_seconds(verdict.asked_at, WORDS_LAST_SECONDS) > now
     }
 
     /// Every rollout makes new kinds of pods; most of them never come back.

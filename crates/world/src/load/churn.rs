@@ -17,8 +17,6 @@ const ROLLOUT_TENTHS: u64 = 6;
 /// Changes in the life of a pod that is replaced: made, bound, running, marked, ended, gone; and now and then given up by
 /// the scheduler first.
 const CHANGES_PER_POD: u64 = 6;
-/// A burst lasts this long, and so does the pause after it.
-const BURST: Duration = Duration::from_secs(300);
 /// Every other rollout also asks for this many more pods in a hundred, the next one takes them back.
 const GROWTH_PERCENT: usize = 4;
 const TICK: Duration = Duration::from_secs(1);
@@ -107,15 +105,16 @@ impl<'a> Churn<'a> {
         }
     }
 
-    /// Bursts come and go in turns.
+    /// Bursts come and go in turns: each lasts as long as a window, and so does the pause after it.
     fn burst(&self) -> Result<()> {
         let pools = u64::try_from(self.settings.burst_pools()).unwrap_or(1);
-        let stagger = BURST.as_secs() * 2 / pools;
+        let length = self.settings.window().as_secs();
+        let stagger = length * 2 / pools;
         for pool in 0..pools {
-            let phase = (self.progress.seconds + pool * stagger) % (BURST.as_secs() * 2);
+            let phase = (self.progress.seconds + pool * stagger) % (length * 2);
             let replicas = match phase {
                 0 => self.settings.burst_pods(),
-                phase if phase == BURST.as_secs() => 0,
+                phase if phase == length => 0,
                 _ => continue,
             };
             let namespace = burst_name(usize::try_from(pool).unwrap_or_default());

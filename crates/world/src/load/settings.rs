@@ -7,6 +7,8 @@ const NODES_PER_POOL: usize = 312;
 const POOLS_MAX: usize = 16;
 /// Replicas of one Deployment, about.
 const REPLICAS: usize = 300;
+/// Deployments of a pool at least: a rollout should not be everything that happens in a small cluster.
+const DEPLOYMENTS_MIN: usize = 12;
 /// Sizes of pods.
 const SIZES: usize = 3;
 /// Pools whose nodes come and go.
@@ -57,7 +59,7 @@ impl LoadSettings {
 
     /// Deployments of each pool, equally many of each size.
     pub(crate) fn deployments_per_pool(&self) -> usize {
-        (self.pods / self.pools() / REPLICAS / SIZES).max(1) * SIZES
+        (self.pods / self.pools() / REPLICAS).max(DEPLOYMENTS_MIN) / SIZES * SIZES
     }
 
     /// Replicas of the Deployments of one pool, evenly shared.

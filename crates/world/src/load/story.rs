@@ -52,11 +52,13 @@ pub fn run(settings: &LoadSettings, instruments: Instruments, told: &mut dyn FnM
     Ok(stage.report)
 }
 
-/// Nothing is kept of the past, and kubelets and scheduler are those of a large cluster: quick, and silent.
+/// Nothing is kept of the past, the scheduler is quick, workload controllers are as slow as those of a large cluster, and
+/// nobody writes events but the controllers that are measured.
 fn world_settings(settings: &LoadSettings) -> WorldSettings {
     let mut found = WorldSettings::new(settings.seed, CloudKind::Kwok);
     found.keep_history = false;
     found.loops.scheduler = sim_loops::Span::millis(0, 2);
+    found.loops.controller = sim_loops::Span::millis(50, 500);
     found.loops.events = sim_loops::EventDetail::None;
     found
 }
