@@ -25,7 +25,7 @@ fn a_small_cluster_is_made_changed_and_decided_about() {
     assert_eq!(titles, ["first start", "killed and started again", "start with a crowd"]);
     assert!(starts.iter().all(|start| start.pending > 0 && start.claims > 0), "{starts:?}");
     assert_eq!((starts[0].nodes, starts[0].pods - starts[0].pending), (50, 1_500), "the cluster is as large as asked");
-    assert!(starts[2].pending >= 300, "{starts:?}");
+    assert!((200..=300).contains(&starts[2].pending), "most of the crowd finds no room: {starts:?}");
     let (seen, wanted): (u64, u64) = (windows.iter().map(|window| window.pod_changes).sum(), 40 * 120);
     assert!(seen.abs_diff(wanted) < wanted / 4, "{seen} of {wanted} changes");
     for window in windows {
