@@ -17,6 +17,8 @@ const ROLLOUT_TENTHS: u64 = 6;
 /// Changes in the life of a pod that is replaced: made, bound, running, marked, ended, gone; and now and then given up by
 /// the scheduler first.
 const CHANGES_PER_POD: u64 = 6;
+/// A burst lasts this long, and so does the pause after it: long enough for its nodes to be found empty and to go.
+const BURST: Duration = Duration::from_secs(60);
 /// Every other rollout also asks for this many more pods in a hundred, the next one takes them back.
 const GROWTH_PERCENT: usize = 4;
 const TICK: Duration = Duration::from_secs(1);
@@ -105,10 +107,10 @@ impl<'a> Churn<'a> {
         }
     }
 
-    /// Bursts come and go in turns: each lasts as long as a window, and so does the pause after it.
+    /// Bursts come and go in turns.
     fn burst(&self) -> Result<()> {
         let pools = u64::try_from(self.settings.burst_pools()).unwrap_or(1);
-        let length = self.settings.window().as_secs();
+        let length = BURST.as_secs();
         let stagger = length * 2 / pools;
         for pool in 0..pools {
             let phase = (self.progress.seconds + pool * stagger) % (length * 2);
