@@ -155,14 +155,14 @@ impl Bed for RealBed {
     }
 
     async fn restore_api_server(&self) -> Result<()> {
-        Ok(self.control_plane.start_api_server()?)
+        Ok(self.control_plane.restore_api_server()?)
     }
 
     /// With another API server: one that runs remembers what etcd has forgotten.
     async fn compact(&self) -> Result<()> {
         self.control_plane.kill_api_server()?;
         self.control_plane.compact()?;
-        Ok(self.control_plane.start_api_server()?)
+        Ok(self.control_plane.restore_api_server()?)
     }
 
     async fn endure(&self, real: Duration, _: Duration) {

@@ -134,16 +134,29 @@ impl ControlPlane {
 
     /// Kills the API server, as a machine that loses its power would. What etcd has stored stays.
     pub fn kill_api_server(&self) -> Result<()> {
-        let killed = {
-            let mut processes = self.processes();
-            let place = processes.iter().position(|process| process.name() == Program::ApiServer.name());
-            place.map(|place| processes.remove(place))
-        };
-        killed.context("the API server does not run")?.kill()
+        self.take(Program::ApiServer).context("the API server does not run")?.kill()
+    }
+
+    fn take(&self, program: Program) -> Option<Process> {
+        let mut processes = self.processes();
+        let place = processes.iter().position(|process| process.name() == program.name());
+        place.map(|place| processes.remove(place))
     }
 
     /// Starts an API server that was killed, at the same address, and returns when it is ready.
-    pub fn start_api_server(&self) -> Result<(), StartError> {
+    ///
+    /// The controller manager is started anew, as it is in a cluster: it ends when it cannot renew its lease. Here it has
+    /// none, and would go on with what it knew before for minutes.
+    pub fn restore_api_server(&self) -> Result<(), StartError> {
+        self.start_api_server()?;
+        if let Some(manager) = self.take(Program::ControllerManager) {
+            manager.kill()?;
+            self.start_components(&[Component::ControllerManager])?;
+        }
+        Ok(())
+    }
+
+    fn start_api_server(&self) -> Result<(), StartError> {
         let mut attempts = 1;
         loop {
             match self.launch_api_server() {
