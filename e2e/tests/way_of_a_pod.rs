@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
+use api::NodeClaim;
 use e2e::seen::{condition, is_ready, is_running};
 use e2e::{Bed, Controller, ControllerSettings, Seen, Target, Wait};
 use e2e::{inflate, kwok_node_class, node_pool, wait_for, wait_until};
@@ -162,6 +163,12 @@ async fn a_budget_holds_a_drain_back(bed: &impl Bed) -> Result<()> {
         taints.unwrap_or_default().iter().any(|taint| taint.key == "karpenter.sh/disrupted")
     };
     let nodes = wait_for(bed.nodes(), "the disrupted taint", tainted).await?;
+    let goes_too = |claims: &Seen<NodeClaim>| {
+        let is_of_node =
+            |claim: &&NodeClaim| claim.status.as_ref().and_then(|status| status.node_name.as_ref()) == Some(&node);
+        claims.values().find(is_of_node).is_some_and(|claim| claim.metadata.deletion_timestamp.is_some())
+    };
+    wait_for(bed.claims(), "a claim that goes with its node", goes_too).await?;
     let label = nodes[&node].labels().get("node.kubernetes.io/exclude-from-external-load-balancers");
     assert_eq!(label.map(String::as_str), Some("karpenter"));
     let refused = |metrics: &str| -> Option<u64> {

@@ -243,7 +243,7 @@ fn nodes_go_with_their_buffer() {
                 }
             }
             // The next round of the loop beneath is further away than this.
-            stage.after(20).await;
+            stage.after(8).await;
             assert_eq!(stage.nodes().await, 0, "{ending}");
         });
     }

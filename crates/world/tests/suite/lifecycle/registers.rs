@@ -171,8 +171,10 @@ fn pod_events_are_written_down() {
         stage.apply(pod("first", &json!({}))).await;
         stage.until_running("first").await;
         let bound = noted().await.unwrap();
+        stage.wait(3).await;
         stage.apply(pod("second", &json!({}))).await;
         stage.until_running("second").await;
+        stage.wait(3).await;
         assert_eq!(noted().await, Some(bound), "too soon after the first");
         stage.wait(30).await;
         stage.pod_api().delete("first", &kube::api::DeleteParams::default()).await.unwrap();
