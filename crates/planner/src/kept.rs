@@ -3,7 +3,7 @@
 //! A node that is on its way was made to measure for certain pods. Were they dealt out anew while it comes, they would
 //! fill it worse, and the rest would get nodes that nobody needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::PlaceId;
 
@@ -13,6 +13,10 @@ use crate::stance::Stance;
 
 /// Places and pods that keep them, by place.
 type Held = Vec<(usize, usize)>;
+
+fn pods_of(held: &Held) -> BTreeSet<usize> {
+    held.iter().map(|(_, pod)| *pod).collect()
+}
 
 impl Solver<'_> {
     /// Seats pods where they were to go, as far as they still can, and takes them off the lists of those who wait. All of
@@ -25,6 +29,7 @@ impl Solver<'_> {
             self.places.iter().enumerate().map(|(index, view)| (&view.place.id, index)).collect();
         let mut held: Vec<(usize, Held)> =
             waiting.iter().map(|leftover| (leftover.class, self.held_by(leftover, &places))).collect();
+        let promised: Vec<BTreeSet<usize>> = held.iter().map(|(_, held)| pods_of(held)).collect();
         // Who may not be the first somewhere may be the second.
         loop {
             let before: usize = held.iter().map(|(_, held)| held.len()).sum();
@@ -36,12 +41,9 @@ impl Solver<'_> {
                 break;
             }
         }
-        for (leftover, (_, held)) in waiting.iter_mut().zip(held) {
-            let seats = &self.snapshot.seats;
-            let class = &self.classes[leftover.class];
-            let is_held = |pod: &usize| held.iter().any(|(_, other)| other == pod);
-            let has_seat = |pod: &usize| seats.get(&class.pods[*pod].key).is_some_and(|seat| places.contains_key(seat));
-            leftover.pods.retain(|pod| !has_seat(pod) || is_held(pod));
+        for ((leftover, (_, held)), promised) in waiting.iter_mut().zip(held).zip(promised) {
+            let displaced = pods_of(&held);
+            leftover.pods.retain(|pod| !promised.contains(pod) || displaced.contains(pod));
         }
     }
 

@@ -624,3 +624,20 @@ fn promised_places_are_spread() {
             node/n2: web-1"#]],
     );
 }
+
+/// A pod that came back under its old name with a rule that cannot be planned for is refused, and not lost.
+#[test]
+fn a_promise_to_a_pod_that_cannot_be_planned_is_void() {
+    check(
+        "type m.large cpu=2 mem=8Gi a:0.10
+         pool default
+         node n1 pool=default cpu=4 label=zone=a
+         seat n1: web
+         pod web cpu=1 rule=claim
+         pod api cpu=1",
+        expect![[r#"
+            node/n1: api
+            nowhere: web
+              nodepool "default": pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter (a dynamic resource claim)"#]],
+    );
+}
