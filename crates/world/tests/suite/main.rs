@@ -9,7 +9,6 @@ mod found;
 mod idle;
 mod kwok_world;
 mod lifecycle;
-mod load;
 mod monitoring;
 mod overlays;
 mod planted;
