@@ -67,6 +67,8 @@ pub const REBOOT_PRE_BOOT_ID: &str = "karpenter.sh/reboot-pre-boot-id";
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Key of the `NoExecute` taint that a new Node must carry until it is registered.
 pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
+/// On a node until the node lifecycle controller has noticed that it is ready.
+pub const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
 /// Key of the `NoSchedule` taint on a Node that reboots.
 pub const REBOOTING_TAINT: &str = "karpenter.sh/rebooting";
 /// Any taint whose key starts like this disappears by itself while a Node starts.

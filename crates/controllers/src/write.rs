@@ -1,7 +1,7 @@
 //! Effects: everything that changes the cluster, one thin function each.
 //!
-//! Writes are JSON merge patches that say only what changes. Those that replace a list carry the resource version
-//! they were computed from, so that nobody's write is lost; a conflict is tried again from the newer object.
+//! Writes are JSON patches that say only what changes. Those that replace a list carry the resource version or the list
+//! that they were computed from, so that nobody's write is lost; a conflict is tried again from the newer object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use api::lower::{NodeFacts, OverlayFacts, PodFacts};
 use api::{CapacityBuffer, NodeClaim, NodeOverlay, NodePool, labels};
 use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::Resource;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Status;
 use model::{BufferKey, ClaimName, NodeName, PodKey, PoolName};
@@ -125,17 +126,33 @@ pub(crate) async fn read_claim(context: &Context, name: &ClaimName) -> Written<O
     api.get_opt(name.as_str()).await.map_err(|error| WriteError::from("get nodeclaim", error))
 }
 
-/// Changes a node.
+/// Changes a node, by a JSON patch that says what it was computed from: a young node is written by many, and most of what
+/// they write does not concern us.
 pub(crate) async fn patch_node(context: &Context, name: &NodeName, patch: &Value) -> Written<()> {
+    const ATTEMPT: &str = "patch node";
     let api: Api<Node> = Api::all(context.client.clone());
-    let patched = api.patch(name.as_str(), &PatchParams::default(), &Patch::Merge(patch)).await;
-    match patched.map_err(|error| WriteError::from("patch node", error)) {
+    let request = http::Request::patch(format!("{}/{name}", Node::url_path(&(), None)))
+        .header(http::header::CONTENT_TYPE, "application/json-patch+json")
+        .body(patch.to_string().into_bytes())
+        .map_err(|error| kube::Error::BuildRequest(kube::core::request::Error::BuildRequest(error)));
+    let patched = match request {
+        Ok(request) => context.client.request::<Node>(request).await,
+        Err(error) => Err(error),
+    };
+    let failed = |error| match error {
+        // Another node, or another list, than the patch was made for. An invalid node would be named.
+        kube::Error::Api(status) if status.code == 422 && status.message.starts_with("the server rejected") => {
+            WriteError::Conflict { attempt: ATTEMPT }
+        }
+        error => WriteError::from(ATTEMPT, error),
+    };
+    match patched.map_err(failed) {
         Ok(node) => {
             learn_node(context, name, &node);
             Ok(())
         }
         Err(conflict @ WriteError::Conflict { .. }) => {
-            // A young node is written by many. Without a look at it we would fail again until our watch has caught up.
+            // Without a look at it we would fail again until our watch has caught up.
             if let Ok(Some(node)) = api.get_opt(name.as_str()).await {
                 learn_node(context, name, &node);
             }

@@ -8,6 +8,7 @@
 mod arrivals;
 pub mod choose;
 mod claim;
+mod classes;
 mod hash;
 pub mod instance_types;
 pub mod instance_types_file;

@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 
 use crate::arrivals::{Arrivals, words};
 use crate::choose::choose;
+use crate::classes::Classes;
 use crate::resume::{Found, unfinished};
 use crate::{claim, node, repair};
 
@@ -37,6 +38,7 @@ const NODE_CLASS_KIND: NodeClassKind = NodeClassKind {
 /// it. Machines whose Node comes later are remembered in memory: call [`KwokProvider::resume`] once after a start.
 pub struct KwokProvider {
     client: Client,
+    classes: Classes,
     types: InstanceTypes,
     vocabulary: Arc<Vocabulary>,
     arrivals: Arc<Arrivals>,
@@ -49,7 +51,8 @@ impl KwokProvider {
     pub fn new(client: Client, types: InstanceTypes) -> Self {
         let vocabulary = Arc::new(vocabulary(&types));
         let arrivals = Arrivals::new(client.clone());
-        Self { client, types, vocabulary, arrivals, making: Mutex::default() }
+        let classes = Classes::new(client.clone());
+        Self { client, classes, types, vocabulary, arrivals, making: Mutex::default() }
     }
 
     fn make_later(&self, request: &LaunchRequest, node: Node, delay: Duration) {
@@ -94,16 +97,13 @@ impl KwokProvider {
     }
 
     /// The class of a claim, if it can be launched with.
-    async fn usable_class(&self, claim: &NodeClaim) -> Result<KWOKNodeClass, LaunchError> {
+    async fn usable_class(&self, claim: &NodeClaim) -> Result<Arc<KWOKNodeClass>, LaunchError> {
         let name = &claim.spec.node_class_ref.name;
-        let classes: Api<KWOKNodeClass> = Api::all(self.client.clone());
         let refused = |error: kube::Error| LaunchError::Failed {
             message: format!("reading KWOKNodeClass `{name}`: {}", words(&error)),
         };
-        let class = classes.get_opt(name).await.map_err(refused)?;
-        let class = class.filter(|class| class.metadata.deletion_timestamp.is_none());
         let missing = || LaunchError::InsufficientCapacity { message: format!("KWOKNodeClass `{name}` not found") };
-        let class = class.ok_or_else(missing)?;
+        let class = self.classes.find(name).await.map_err(refused)?.ok_or_else(missing)?;
         match not_ready(&class) {
             Some(why) => Err(LaunchError::NodeClassNotReady { message: format!("KWOKNodeClass `{name}`: {why}") }),
             None => Ok(class),

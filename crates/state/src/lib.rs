@@ -20,6 +20,7 @@ mod overlays;
 mod places;
 mod pods;
 mod pools;
+mod seats;
 mod snapshot;
 mod storage;
 mod told;

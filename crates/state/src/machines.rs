@@ -8,6 +8,7 @@ use model::{ClaimName, NodeName, PlaceId, ProviderId, Text};
 
 use crate::change::Wake;
 use crate::cluster::{Cluster, Version, pool_name, provider_of};
+use crate::places::is_going;
 
 impl Cluster {
     pub(crate) fn apply_node(&mut self, node: Arc<NodeFacts>) -> Vec<Wake> {
@@ -69,8 +70,9 @@ impl Cluster {
         if !self.is_managed(&claim.spec.node_class_ref) || !self.is_news(known, version(&claim)) {
             return Vec::new();
         }
-        if let Some(before) = self.claims.insert(name.clone(), Arc::clone(&claim)) {
-            self.unlink_claim(&name, &before);
+        let before = self.claims.insert(name.clone(), Arc::clone(&claim));
+        if let Some(before) = &before {
+            self.unlink_claim(&name, before);
         }
         self.ledger.add(&name, &claim);
         self.known_places.forget_claim(&name);
@@ -78,7 +80,11 @@ impl Cluster {
             self.claims_by_provider.entry(Text::from(provider)).or_default().insert(name.clone());
             self.forget_places_of(provider);
         }
-        self.wakes_of_claim(&name, &claim)
+        let mut wakes = self.wakes_of_claim(&name, &claim);
+        if is_going(&claim) && before.is_some_and(|before| !is_going(&before)) {
+            wakes.extend(self.seated_on(&name));
+        }
+        wakes
     }
 
     pub(crate) fn remove_claim(&mut self, name: &ClaimName) -> Vec<Wake> {
@@ -86,7 +92,11 @@ impl Cluster {
         self.gone.remember(claim.metadata.uid.as_deref().unwrap_or_default());
         self.nominations.remove(&PlaceId::Claim(name.clone()));
         self.unlink_claim(name, &claim);
-        self.wakes_of_claim(name, &claim)
+        let mut wakes = self.wakes_of_claim(name, &claim);
+        if !is_going(&claim) {
+            wakes.extend(self.seated_on(name));
+        }
+        wakes
     }
 
     fn unlink_claim(&mut self, name: &ClaimName, claim: &NodeClaim) {

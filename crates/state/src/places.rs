@@ -230,7 +230,7 @@ fn requests_of(claim: &NodeClaim) -> Option<&ResourceList> {
     claim.spec.resources.as_ref().and_then(|resources| resources.requests.as_ref())
 }
 
-fn is_going(claim: &NodeClaim) -> bool {
+pub(crate) fn is_going(claim: &NodeClaim) -> bool {
     claim.metadata.deletion_timestamp.is_some()
 }
 

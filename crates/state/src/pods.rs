@@ -41,7 +41,9 @@ impl Cluster {
         }
         if pod.is_provisionable() {
             self.waiting.insert(pod.key.clone());
-            wakes.push(Wake::Waiting(pod.key.clone()));
+            if !self.is_expected_to_wait(before.as_deref(), &pod) {
+                wakes.push(Wake::Waiting(pod.key.clone()));
+            }
         }
         wakes
     }

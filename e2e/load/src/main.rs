@@ -33,6 +33,9 @@ struct Arguments {
     /// So many pods of 30 Deployments, with 20 NodePools.
     #[arg(long, value_name = "PODS", num_args = 0.., default_values_t = [1000, 3000])]
     many: Vec<u32>,
+    /// The same, but half of the Deployments say something about where their pods run.
+    #[arg(long, value_name = "PODS", num_args = 0.., default_values_t = [1000])]
+    choosy: Vec<u32>,
     /// So many pods that each want a node for themselves.
     #[arg(long, value_name = "PODS", num_args = 0.., default_values_t = [300])]
     alone: Vec<u32>,
@@ -50,9 +53,10 @@ fn main() -> Result<()> {
         .many
         .iter()
         .map(|pods| Story::Many { pods: *pods })
+        .chain(arguments.choosy.iter().map(|pods| Story::Choosy { pods: *pods }))
         .chain(arguments.alone.iter().map(|pods| Story::Alone { pods: *pods }))
         .collect();
-    ensure!(!stories.is_empty(), "there is nothing to do without --many and --alone");
+    ensure!(!stories.is_empty(), "there is nothing to do without --many, --choosy and --alone");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start a runtime")?;
     let mut measured: Vec<Measured> = Vec::new();
     for story in &stories {

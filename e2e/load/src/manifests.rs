@@ -7,9 +7,13 @@ use serde_json::{Value, json};
 /// A load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Story {
-    /// Pods of 30 Deployments of different sizes, half of them with something to say about where they run, with 20
-    /// NodePools.
+    /// Pods of 30 Deployments of different sizes, with 20 NodePools.
     Many {
+        /// How many pods in all.
+        pods: u32,
+    },
+    /// The same, but half of the Deployments say something about where their pods run.
+    Choosy {
         /// How many pods in all.
         pods: u32,
     },
@@ -26,14 +30,14 @@ const POOLS: u32 = 20;
 impl Story {
     pub(crate) fn pods(self) -> u32 {
         match self {
-            Self::Many { pods } | Self::Alone { pods } => pods,
+            Self::Many { pods } | Self::Choosy { pods } | Self::Alone { pods } => pods,
         }
     }
 
     /// The node class, the pools, and the node on which a controller would live.
     pub(crate) fn pools(self) -> Vec<Value> {
         let pools = match self {
-            Self::Many { .. } => POOLS,
+            Self::Many { .. } | Self::Choosy { .. } => POOLS,
             Self::Alone { .. } => 1,
         };
         let class = json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"}});
@@ -43,12 +47,8 @@ impl Story {
     /// The workloads.
     pub(crate) fn deployments(self) -> Vec<Value> {
         match self {
-            Self::Many { pods } => (0..DEPLOYMENTS)
-                .map(|number| {
-                    let replicas = pods / DEPLOYMENTS + u32::from(number < pods % DEPLOYMENTS);
-                    deployment(number, replicas, &wish(number))
-                })
-                .collect(),
+            Self::Many { pods } => deployments(pods, |_| json!({})),
+            Self::Choosy { pods } => deployments(pods, wish),
             Self::Alone { pods } => {
                 let apart = json!({"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
                     {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "load-0"}}}
@@ -63,6 +63,9 @@ impl fmt::Display for Story {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Many { pods } => write!(formatter, "{pods} pods of {DEPLOYMENTS} Deployments, {POOLS} NodePools"),
+            Self::Choosy { pods } => {
+                write!(formatter, "{pods} pods of {DEPLOYMENTS} Deployments, half of them choosy, {POOLS} NodePools")
+            }
             Self::Alone { pods } => write!(formatter, "{pods} pods, one per node"),
         }
     }
@@ -93,6 +96,14 @@ fn pool(number: u32) -> Value {
             ],
         }}},
     })
+}
+
+fn deployments(pods: u32, wish: fn(u32) -> Value) -> Vec<Value> {
+    let deployment = |number: u32| {
+        let replicas = pods / DEPLOYMENTS + u32::from(number < pods % DEPLOYMENTS);
+        deployment(number, replicas, &wish(number))
+    };
+    (0..DEPLOYMENTS).map(deployment).collect()
 }
 
 /// What a Deployment says about where its pods run: every second one nothing, the others one of the usual things.

@@ -96,8 +96,8 @@ impl NodeFacts {
 /// Taints that every young node has and loses by itself.
 pub fn is_ephemeral_taint(taint: &Taint) -> bool {
     let known = [
-        ("node.kubernetes.io/not-ready", Effect::NoSchedule),
-        ("node.kubernetes.io/not-ready", Effect::NoExecute),
+        (labels::NOT_READY_TAINT, Effect::NoSchedule),
+        (labels::NOT_READY_TAINT, Effect::NoExecute),
         ("node.kubernetes.io/unreachable", Effect::NoSchedule),
         ("node.cloudprovider.kubernetes.io/uninitialized", Effect::NoSchedule),
         (labels::UNREGISTERED_TAINT, Effect::NoExecute),

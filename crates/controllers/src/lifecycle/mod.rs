@@ -1,5 +1,6 @@
 //! The life of a claim: Created > Launched > Registered > Initialized > Draining > Gone.
 
+mod arrival;
 mod consistency;
 pub(crate) mod draft;
 mod expiration;
@@ -207,9 +208,12 @@ pub(crate) fn believed_from(now: Timestamp) -> Timestamp {
 
 /// Whether the provider has made an instance.
 pub(crate) fn is_launched(claim: &NodeClaim) -> bool {
-    let conditions = claim.status.iter().flat_map(|status| &status.conditions).flatten();
-    let mut launched = conditions.filter(|found| found.type_ == conditions::LAUNCHED);
-    launched.any(|found| found.status == api::ConditionStatus::True)
+    is_condition_true(claim, conditions::LAUNCHED)
+}
+
+fn is_condition_true(claim: &NodeClaim, type_: &str) -> bool {
+    let mut stated = claim.status.iter().flat_map(|status| &status.conditions).flatten();
+    stated.any(|found| found.type_ == type_ && found.status == api::ConditionStatus::True)
 }
 
 /// The metric labels of a claim.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use api::lower::NodeFacts;
 use k8s_openapi::api::core::v1::Taint as StoredTaint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 /// What a node shall look like; [`NodeEdit::patch`] says how it differs from what is stored.
 #[derive(Clone, Debug)]
@@ -41,43 +42,59 @@ impl<'a> NodeEdit<'a> {
         self.taints.retain(|taint| taint.key != key);
     }
 
-    /// The merge patch, or nothing. Lists are replaced whole, so a patch with one insists on the version it was
-    /// computed from; labels and annotations merge key by key and need no such thing.
+    /// The JSON patch, or nothing. Lists are replaced whole, so it insists on finding those that it was computed from; what
+    /// else changes about a node meanwhile does not matter.
     pub(crate) fn patch(&self) -> Option<Value> {
         let stored = self.stored;
-        let mut metadata = Map::new();
-        let mut patch = Map::new();
-        for (field, own, before) in
-            [("labels", &self.labels, &stored.labels), ("annotations", &self.annotations, &stored.annotations)]
-        {
-            let news: Map<String, Value> = own
-                .iter()
-                .filter(|(key, value)| before.get(*key) != Some(value))
-                .map(|(key, value)| (key.clone(), json!(value)))
-                .collect();
-            if !news.is_empty() {
-                metadata.insert(field.to_owned(), Value::Object(news));
+        let mut patch = Patch::default();
+        patch.set_entries("/metadata/labels", &self.labels, &stored.labels);
+        patch.set_entries("/metadata/annotations", &self.annotations, &stored.annotations);
+        patch.replace("/metadata/finalizers", &self.finalizers, &stored.finalizers);
+        patch.replace("/metadata/ownerReferences", &self.owners, &stored.owners);
+        patch.replace("/spec/taints", &self.taints, &stored.stored_taints);
+        patch.of(&stored.uid)
+    }
+}
+
+/// Operations of a JSON patch.
+#[derive(Default)]
+struct Patch(Vec<Value>);
+
+impl Patch {
+    /// The patch for the object with this identity and no namesake.
+    fn of(self, uid: &str) -> Option<Value> {
+        let identity = json!({"op": "test", "path": "/metadata/uid", "value": uid});
+        (!self.0.is_empty()).then(|| Value::Array([identity].into_iter().chain(self.0).collect()))
+    }
+
+    fn add(&mut self, path: &str, value: Value) {
+        self.0.push(json!({"op": "add", "path": path, "value": value}));
+    }
+
+    fn insist(&mut self, path: &str, value: Value) {
+        self.0.push(json!({"op": "test", "path": path, "value": value}));
+    }
+
+    /// Sets the entries that differ; others may write theirs at the same time.
+    fn set_entries(&mut self, path: &str, own: &BTreeMap<String, String>, before: &BTreeMap<String, String>) {
+        let news: BTreeMap<&String, &String> =
+            own.iter().filter(|(key, value)| before.get(*key) != Some(value)).collect();
+        if news.is_empty() {
+        } else if before.is_empty() {
+            // What is not there has no entries to set.
+            self.insist(path, Value::Null);
+            self.add(path, json!(news));
+        } else {
+            for (key, value) in news {
+                self.add(&format!("{path}/{}", key.replace('~', "~0").replace('/', "~1")), json!(value));
             }
         }
-        let mut replaces_list = false;
-        if self.finalizers != stored.finalizers {
-            metadata.insert("finalizers".to_owned(), json!(self.finalizers));
-            replaces_list = true;
+    }
+
+    fn replace<T: Serialize + PartialEq>(&mut self, path: &str, own: &[T], before: &[T]) {
+        if own != before {
+            self.insist(path, if before.is_empty() { Value::Null } else { json!(before) });
+            self.add(path, json!(own));
         }
-        if self.owners != stored.owners {
-            metadata.insert("ownerReferences".to_owned(), json!(self.owners));
-            replaces_list = true;
-        }
-        if self.taints != stored.stored_taints {
-            patch.insert("spec".to_owned(), json!({"taints": self.taints}));
-            replaces_list = true;
-        }
-        if replaces_list {
-            metadata.insert("resourceVersion".to_owned(), json!(stored.resource_version));
-        }
-        if !metadata.is_empty() {
-            patch.insert("metadata".to_owned(), Value::Object(metadata));
-        }
-        (!patch.is_empty()).then_some(Value::Object(patch))
     }
 }

@@ -1,9 +1,8 @@
 //! Registration and initialization: a node joins, gets what its claim promises, and becomes usable.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use api::lower::{NodeFacts, is_ephemeral_taint};
+use api::lower::NodeFacts;
 use api::node_claim::conditions;
 use api::{NodeClaim, Taint, labels};
 use k8s_openapi::api::core::v1::Taint as StoredTaint;
@@ -11,15 +10,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::draft::ClaimDraft;
 use super::node_edit::NodeEdit;
-use super::{believed, class_label, hooks, initialize, labels_of, left_of, name_of};
+use super::{arrival, class_label, hooks, initialize, labels_of, name_of};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
 use crate::pools::{self, Registration};
 use crate::work::{Next, Outcome};
 use crate::write;
-
-/// A node that is ready this soon after it joined is registered and initialized in one go.
-const READY_AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Matches the claim with its node. A node that is ready when it registers is initialized in the same write.
 pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
@@ -30,7 +26,7 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
     }
     let Some(node) = only_node(context, draft) else { return Ok(Next::OnChange) };
     let was_registered = draft.is_true(conditions::REGISTERED);
-    if let Some(left) = time_to_become_ready(context, draft, &node).filter(|_| !was_registered) {
+    if let Some(left) = arrival::time_to_wait(context, draft.claim(), &node).filter(|_| !was_registered) {
         return Ok(Next::After(left));
     }
     let mut edit = NodeEdit::open(&node);
@@ -50,6 +46,9 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
         complete(&mut edit);
     }
     let was_initialized = draft.is_true(conditions::INITIALIZED);
+    if !was_initialized && node.is_ready {
+        drop_stale_taints(&mut edit);
+    }
     let pending = if was_initialized { None } else { initialize::pending(draft.claim(), &node, &edit) };
     if !was_initialized && pending.is_none() {
         edit.labels.insert(labels::INITIALIZED.to_owned(), "true".to_owned());
@@ -74,19 +73,6 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
         None => {}
     }
     Ok(Next::OnChange)
-}
-
-/// How much longer a node that just joined is waited for. No pod can run on it before it is ready, and if it becomes ready
-/// at once, one write each to node and claim does for registration and initialization.
-fn time_to_become_ready(context: &Context, draft: &ClaimDraft, node: &NodeFacts) -> Option<Duration> {
-    let is_fence = |taint: &model::Taint| *taint.key != *labels::UNREGISTERED_TAINT && is_ephemeral_taint(taint);
-    let is_fenced = || node.taints.iter().any(is_fence);
-    if node.is_ready && !is_fenced() {
-        return None;
-    }
-    let now = context.now();
-    let since = *context.notes().joined.entry(name_of(draft.claim())).or_insert(now);
-    believed(since, now).and_then(|since| left_of(READY_AT_ONCE, since, now))
 }
 
 /// The node of the claim. Without one, or with several, the conditions say what that means.
@@ -165,6 +151,12 @@ fn complete(edit: &mut NodeEdit<'_>) {
     edit.labels.insert(labels::REGISTERED.to_owned(), "true".to_owned());
 }
 
+/// The taint of a node that is not ready outlives what it stands for: who removes it has a few writes a second for the whole
+/// cluster, and would put it back should it be due.
+fn drop_stale_taints(edit: &mut NodeEdit<'_>) {
+    edit.taints.retain(|taint| taint.key != labels::NOT_READY_TAINT || taint.effect == "PreferNoSchedule");
+}
+
 fn stored(taint: &Taint) -> StoredTaint {
     StoredTaint {
         key: taint.key.clone(),
@@ -176,6 +168,8 @@ fn stored(taint: &Taint) -> StoredTaint {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn claim() -> NodeClaim {
@@ -193,48 +187,64 @@ mod tests {
 
     fn node(labels: serde_json::Value) -> NodeFacts {
         let node = serde_json::from_value(serde_json::json!({
-            "metadata": {"name": "n1", "resourceVersion": "7", "labels": labels},
-            "spec": {"providerID": "kwok://n1", "taints": [{"key": "karpenter.sh/unregistered", "effect": "NoExecute"}]},
+            "metadata": {"name": "n1", "uid": "n1-uid", "labels": labels},
+            "spec": {"providerID": "kwok://n1", "taints": [
+                {"key": "karpenter.sh/unregistered", "effect": "NoExecute"},
+                {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
+                {"key": "node.kubernetes.io/not-ready", "effect": "PreferNoSchedule"},
+            ]},
         }))
         .unwrap();
         NodeFacts::lower(&node).unwrap()
     }
 
-    fn registration(labels: serde_json::Value) -> serde_json::Value {
+    /// What a registration sets, by path.
+    fn registration(labels: serde_json::Value, is_ready: bool) -> BTreeMap<String, serde_json::Value> {
         let stored = node(labels);
         let mut edit = NodeEdit::open(&stored);
         sync(&claim(), &mut edit);
         complete(&mut edit);
-        edit.patch().unwrap()
+        if is_ready {
+            drop_stale_taints(&mut edit);
+        }
+        let patch = edit.patch().unwrap();
+        assert_eq!(patch[0], serde_json::json!({"op": "test", "path": "/metadata/uid", "value": "n1-uid"}));
+        let set = patch.as_array().unwrap().iter().filter(|operation| operation["op"] == "add");
+        set.map(|set| (set["path"].as_str().unwrap().to_owned(), set["value"].clone())).collect()
+    }
+
+    fn taints_of(set: &BTreeMap<String, serde_json::Value>) -> Vec<&str> {
+        set["/spec/taints"].as_array().unwrap().iter().map(|taint| taint["key"].as_str().unwrap()).collect()
     }
 
     /// LIFE-09, API-60: registration syncs labels, annotations, taints, finalizer and owner reference in one write.
     #[test]
     fn a_node_gets_what_its_claim_promises() {
-        let patch = registration(serde_json::json!({"team": "b", "zone": "z"}));
-        assert_eq!(patch["metadata"]["labels"], serde_json::json!({"team": "a", "karpenter.sh/registered": "true"}));
-        assert_eq!(patch["metadata"]["annotations"], serde_json::json!({"note": "x"}));
-        assert_eq!(patch["metadata"]["finalizers"], serde_json::json!(["karpenter.sh/termination"]));
-        assert_eq!(patch["metadata"]["ownerReferences"][0]["uid"], "u1");
-        assert_eq!(patch["metadata"]["resourceVersion"], "7");
-        let keys: Vec<&str> =
-            patch["spec"]["taints"].as_array().unwrap().iter().map(|taint| taint["key"].as_str().unwrap()).collect();
-        assert_eq!(keys, ["dedicated", "cilium"]);
+        let set = registration(serde_json::json!({"team": "b", "zone": "z"}), true);
+        assert_eq!(set["/metadata/labels/team"], "a");
+        assert_eq!(set["/metadata/labels/karpenter.sh~1registered"], "true");
+        assert_eq!(set["/metadata/annotations"], serde_json::json!({"note": "x"}));
+        assert_eq!(set["/metadata/finalizers"], serde_json::json!(["karpenter.sh/termination"]));
+        assert_eq!(set["/metadata/ownerReferences"][0]["uid"], "u1");
+        assert_eq!(taints_of(&set), ["node.kubernetes.io/not-ready", "dedicated", "cilium"]);
+        assert_eq!(set.len(), 6, "and nothing else: {set:?}");
     }
 
     /// LIFE-11: a node that was registered before, by a process that could not say so any more, keeps the taints it has.
     #[test]
     fn startup_taints_do_not_come_back() {
-        let patch = registration(serde_json::json!({"karpenter.sh/registered": "true"}));
-        assert_eq!(patch["spec"]["taints"], serde_json::json!([]));
+        let set = registration(serde_json::json!({"karpenter.sh/registered": "true"}), true);
+        assert_eq!(taints_of(&set), ["node.kubernetes.io/not-ready"], "the one that only advises");
+        let set = registration(serde_json::json!({"karpenter.sh/registered": "true"}), false);
+        assert_eq!(taints_of(&set), ["node.kubernetes.io/not-ready"; 2]);
     }
 
     /// LIFE-10: only the value `true` keeps the taints away; the unregistered taint goes either way.
     #[test]
     fn do_not_sync_taints_is_honoured() {
-        for (value, taints) in [("true", 0), ("false", 2)] {
-            let patch = registration(serde_json::json!({"karpenter.sh/do-not-sync-taints": value}));
-            assert_eq!(patch["spec"]["taints"].as_array().unwrap().len(), taints, "{value}");
+        for (value, taints) in [("true", 1), ("false", 3)] {
+            let set = registration(serde_json::json!({"karpenter.sh/do-not-sync-taints": value}), true);
+            assert_eq!(taints_of(&set).len(), taints, "{value}");
         }
     }
 }

@@ -52,7 +52,12 @@ pub(crate) async fn reconcile(context: &Context, name: &PoolName) -> Outcome {
     let now = context.now();
     context.notes().counted.insert(name.clone(), now);
     let becomes_ready = !is_ready(&pool) && has_ready(&status);
-    if becomes_ready && context.cluster().wants_room() {
+    let is_wanted = || {
+        let cluster = context.cluster();
+        // Where all pools are new, a plan for the first that is judged would not know the better ones.
+        cluster.wants_room() && cluster.pools().all(|(_, pool)| is_judged(pool))
+    };
+    if becomes_ready && is_wanted() {
         context.request(Work::Provision);
     }
     Ok(Next::OnChange)
@@ -74,6 +79,11 @@ fn counting_pause(
 /// Whether a pool can be used.
 pub(crate) fn is_ready(pool: &NodePool) -> bool {
     pool.status.as_ref().is_some_and(has_ready)
+}
+
+fn is_judged(pool: &NodePool) -> bool {
+    let stated = pool.status.iter().flat_map(|status| &status.conditions).flatten();
+    stated.into_iter().any(|found| found.type_ == conditions::READY)
 }
 
 fn has_ready(status: &NodePoolStatus) -> bool {

@@ -10,7 +10,6 @@ use api::{NodeClaim, labels};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint as StoredTaint;
 use model::NodeName;
-use serde_json::json;
 
 pub(crate) use evict::evict;
 
@@ -112,9 +111,9 @@ async fn taint(context: &Context, node: &NodeFacts) -> Result<(), WriteError> {
 async fn let_go(context: &Context, node: &NodeFacts, claim: Option<&NodeClaim>) -> Outcome {
     let current = context.cluster().node(&node.name).cloned();
     let Some(current) = current else { return Ok(Next::OnChange) };
-    let mut finalizers = current.finalizers.clone();
-    finalizers.retain(|finalizer| finalizer != labels::TERMINATION_FINALIZER);
-    let patch = json!({"metadata": {"resourceVersion": current.resource_version, "finalizers": finalizers}});
+    let mut edit = NodeEdit::open(&current);
+    edit.finalizers.retain(|finalizer| finalizer != labels::TERMINATION_FINALIZER);
+    let Some(patch) = edit.patch() else { return Ok(Next::OnChange) };
     match write::patch_node(context, &node.name, &patch).await {
         Ok(()) | Err(WriteError::NotFound { .. }) => {}
         Err(error) => return Err(error.into()),

@@ -91,6 +91,53 @@ fn pods_wake_their_node() {
     );
 }
 
+/// The scheduler tries again with every node that comes. That a pod still waits is news only if it asks for something else,
+/// or once the machine that was chosen for it could have taken it, or is not coming.
+#[test]
+fn pods_wait_for_the_machine_that_was_chosen() {
+    check(
+        "pool default
+         claim c1 pool=default provider=i-1
+         claim c2 pool=default provider=i-2
+         pod web cpu=1
+         pod new cpu=1
+         seat claim/c1 web
+         pod web cpu=1
+         ? wakes
+         pod new cpu=1
+         ? wakes
+         pod web cpu=2
+         ? wakes
+         node n1 provider=i-1 taint=karpenter.sh/unregistered:NoExecute
+         pod web cpu=2
+         ? wakes
+         node n1 provider=i-1
+         pod web cpu=2
+         ? wakes
+         seat claim/c2 web
+         pod web cpu=2
+         ? wakes
+         claim c2 pool=default provider=i-2 going
+         ? wakes
+         pod web cpu=2
+         ? wakes
+         seat claim/c1 web
+         gone claim c1
+         ? wakes",
+        expect![[r#"
+            nothing
+            waiting new
+            waiting web
+            nothing
+            waiting web
+            nothing
+            claim c2, pool default, waiting web
+            waiting web
+            claim c1, node n1, pool default, waiting web
+        "#]],
+    );
+}
+
 /// Answers to our own writes may come late.
 #[test]
 fn old_answers_change_nothing() {

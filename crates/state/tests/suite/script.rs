@@ -24,6 +24,7 @@
 //! gone    pod web
 //! listed  pod web db                                         (a full list of a kind: what is not in it is gone)
 //! nominate node/n1 20                                        (until second 20)
+//! seat claim/c1 web api                                  (where the last plan put pods)
 //! at      15                                                 (the clock)
 //! ? wakes | places | pending | bound | faults | daemons | pools | tracked | capacity default | nominated c1 n1
 //! ? complete | types | overlays | attached n1
@@ -96,6 +97,10 @@ impl Script {
         match words[..] {
             ["?", ..] => self.answer(&words[1..]),
             ["at", seconds] => self.now = second(seconds),
+            ["seat", place, ..] => {
+                let seats = words[2..].iter().map(|pod| (model::PodKey::new("shop", *pod), place_id(place)));
+                self.cluster.set_seats(seats.collect());
+            }
             ["nominate", place, until] => self.cluster.nominate(place_id(place), Timestamp::MIN..second(until)),
             ["type", name, ..] => self.types.push(instance_type(name, &Words { line, words: words[2..].to_vec() })),
             ["defaults", ..] => {

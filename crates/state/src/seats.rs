@@ -1,0 +1,64 @@
+//! Where a plan put pods that still need a place.
+
+use std::collections::BTreeMap;
+
+use api::lower::{PodFacts, is_ephemeral_taint};
+use model::{ClaimName, PendingPod, PlaceId, PodKey};
+
+use crate::change::Wake;
+use crate::cluster::Cluster;
+use crate::places::is_going;
+
+impl Cluster {
+    /// Remembers where a plan put pods that need a place, instead of what was remembered before.
+    pub fn set_seats(&mut self, seats: BTreeMap<PodKey, PlaceId>) {
+        self.seats = seats;
+    }
+
+    /// Where these pods were to go. The place of a claim becomes that of its node once there is one.
+    pub(crate) fn seats_of(&self, pending: &[PendingPod]) -> BTreeMap<PodKey, PlaceId> {
+        if self.seats.is_empty() {
+            return BTreeMap::new();
+        }
+        let place = |seat: &PlaceId| match seat {
+            PlaceId::Claim(name) => {
+                let node = self.claims.get(name).and_then(|claim| self.node_of(claim));
+                node.map_or_else(|| seat.clone(), |node| PlaceId::Node(node.name.clone()))
+            }
+            PlaceId::Node(_) => seat.clone(),
+        };
+        pending.iter().filter_map(|pod| Some((pod.key.clone(), place(self.seats.get(&pod.key)?)))).collect()
+    }
+
+    /// Whether it is no news that this pod still waits: it asks for the same as before, and the machine that was chosen
+    /// for it is on its way.
+    ///
+    /// The scheduler tries every waiting pod again with each node that comes, and says each time that it failed. Were
+    /// that news, a plan would be put off again and again, also for those who need another one.
+    pub(crate) fn is_expected_to_wait(&self, before: Option<&PodFacts>, pod: &PodFacts) -> bool {
+        before.is_some_and(|old| old.uid == pod.uid && old.is_provisionable() && old.class == pod.class)
+            && self.seats.get(&pod.key).is_some_and(|seat| self.is_on_its_way(seat))
+    }
+
+    /// Pods that still wait for the machine of this claim.
+    pub(crate) fn seated_on(&self, claim: &ClaimName) -> impl Iterator<Item = Wake> {
+        let is_there = move |seat: &PlaceId| matches!(seat, PlaceId::Claim(name) if name == claim);
+        let seated = self.seats.iter().filter(move |(_, seat)| is_there(seat)).map(|(pod, _)| pod);
+        seated.filter(|pod| self.waiting.contains(*pod)).cloned().map(Wake::Waiting)
+    }
+
+    /// Whether nobody could be on that place yet.
+    fn is_on_its_way(&self, seat: &PlaceId) -> bool {
+        let node = match seat {
+            PlaceId::Claim(name) => match self.claims.get(name) {
+                Some(claim) if !is_going(claim) => self.node_of(claim),
+                _ => return false,
+            },
+            PlaceId::Node(name) => match self.nodes.get(name) {
+                None => return false,
+                found => found,
+            },
+        };
+        node.is_none_or(|node| node.taints.iter().any(is_ephemeral_taint))
+    }
+}
