@@ -29,6 +29,8 @@ use crate::{
     termination,
 };
 
+/// Between two passes over all nodes in search of those that are no longer needed.
+const DISRUPTION_PAUSE: Duration = Duration::from_secs(1);
 /// Passes of one controller under way at once with one core: enough to keep the API server busy, few enough to be fair
 /// to its other clients. With sixty cores there are [`RUNNING_MOST`].
 pub(crate) const RUNNING_LEAST: usize = 128;
@@ -45,6 +47,8 @@ struct Hub {
     context: Arc<Context>,
     queue: SharedQueue,
     batch: Batch,
+    /// When nodes that are no longer needed were last looked for.
+    disrupted: Option<Instant>,
     running: Running,
 }
 
@@ -60,7 +64,7 @@ pub async fn run(
     let batch = Batch::new(context.batch_idle, context.batch_max);
     let queue = SharedQueue::new(context.running_max);
     context.metrics.collect_from(Arc::new(QueueTold::new(&queue, context.running_max)));
-    let mut hub = Hub { context, queue, batch, running: FuturesUnordered::new() };
+    let mut hub = Hub { context, queue, batch, disrupted: None, running: FuturesUnordered::new() };
     let began = Instant::now();
     let mut complaint = began + UNSYNCED_PATIENCE;
     hub.queue.add(Work::Collect, Instant::now() + collection::INTERVAL);
@@ -108,6 +112,9 @@ impl Hub {
             if self.context.mode == Mode::Observe && !work.is_planning() {
                 self.queue.finish(&work);
                 continue;
+            }
+            if work == Work::Disrupt {
+                self.disrupted = Some(Instant::now());
             }
             if work == Work::Provision {
                 self.context.notes().window_closed = Some(self.batch.close(Instant::now()));
@@ -228,6 +235,7 @@ impl Hub {
     fn hear(&mut self, signal: Signal) {
         match signal {
             Signal::Woken(wake) => self.wake(wake),
+            Signal::Wanted(Work::Disrupt) => self.look_for_unneeded_nodes(),
             Signal::Wanted(work) => self.queue.add(work, Instant::now()),
             Signal::Offered(work) => self.queue.offer(work, Instant::now()),
         }
@@ -254,10 +262,10 @@ impl Hub {
             // pods come and go all the time, looking at every node each time would be all that is done.
             Wake::PodLeft(node) => {
                 if self.context.cluster().is_vacant(&node) {
-                    self.queue.add(Work::Disrupt, now);
+                    self.look_for_unneeded_nodes();
                 }
             }
-            Wake::Protection(_) => self.queue.add(Work::Disrupt, now),
+            Wake::Protection(_) => self.look_for_unneeded_nodes(),
             Wake::Claim(name) => self.queue.add(Work::Claim(name), now),
             Wake::Node(name) => self.queue.add(Work::Node(name), now),
             Wake::Pool(name) => self.queue.add(Work::Pool(name), now),
@@ -265,6 +273,12 @@ impl Hub {
             Wake::Buffer(key) => self.queue.add(Work::Buffer(key), now),
             Wake::Headroom(key) => self.plan_for(Trigger::Buffer(key)),
         }
+    }
+
+    /// All nodes are looked at for that: at once, but then not again for a while.
+    fn look_for_unneeded_nodes(&mut self) {
+        let now = Instant::now();
+        self.queue.add(Work::Disrupt, self.disrupted.map_or(now, |last| (last + DISRUPTION_PAUSE).max(now)));
     }
 
     /// Opens the batch window, or keeps it open a little longer.

@@ -15,14 +15,8 @@ const LINES_MAX: usize = 10_000;
 /// The logs of all containers of pods that exist.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
-    containers: BTreeMap<LogKey, Log>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct LogKey {
-    namespace: String,
-    pod: String,
-    container: String,
+    /// By namespace and name of the pod, then by name of the container.
+    pods: BTreeMap<(String, String), BTreeMap<String, Log>>,
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +40,7 @@ struct Follower {
 impl Logs {
     /// Adds a line and sends it to those who follow.
     pub(crate) fn append(&mut self, namespace: &str, pod: &str, container: &str, text: &str, at: Timestamp) {
-        let log = self.containers.entry(log_key(namespace, pod, container)).or_default();
+        let log = self.of_container(namespace, pod, container);
         let line = Line { at, text: text.to_owned() };
         log.followers.retain(|follower| follower.sender.send(line.shown(follower.timestamps)).is_ok());
         log.lines.push_back(line);
@@ -57,18 +51,17 @@ impl Logs {
 
     /// The pod's containers write no more: those who follow come to an end.
     pub(crate) fn end(&mut self, namespace: &str, pod: &str) {
-        for (_, log) in self.of_pod_mut(namespace, pod) {
-            log.followers.clear();
-        }
+        let containers = self.pods.get_mut(&key(namespace, pod));
+        containers.into_iter().flat_map(BTreeMap::values_mut).for_each(|log| log.followers.clear());
     }
 
     /// The pod is gone, and its logs with it.
     pub(crate) fn forget(&mut self, namespace: &str, pod: &str) {
-        self.containers.retain(|key, _| key.namespace != namespace || key.pod != pod);
+        self.pods.remove(&key(namespace, pod));
     }
 
-    fn of_pod_mut(&mut self, namespace: &str, pod: &str) -> impl Iterator<Item = (&LogKey, &mut Log)> {
-        self.containers.iter_mut().filter(move |(key, _)| key.namespace == namespace && key.pod == pod)
+    fn of_container(&mut self, namespace: &str, pod: &str, container: &str) -> &mut Log {
+        self.pods.entry(key(namespace, pod)).or_default().entry(container.to_owned()).or_default()
     }
 }
 
@@ -79,8 +72,8 @@ impl Line {
     }
 }
 
-fn log_key(namespace: &str, pod: &str, container: &str) -> LogKey {
-    LogKey { namespace: namespace.to_owned(), pod: pod.to_owned(), container: container.to_owned() }
+fn key(namespace: &str, pod: &str) -> (String, String) {
+    (namespace.to_owned(), pod.to_owned())
 }
 
 /// Reads a container's log.
@@ -104,7 +97,7 @@ pub(crate) fn get(call: &mut Call<'_>) -> Result<Reply, Status> {
     let since = since(call)?;
     let tail = call.query.number("tailLines")?.and_then(|lines| usize::try_from(lines).ok());
     let limit = call.query.number("limitBytes")?.and_then(|bytes| usize::try_from(bytes).ok());
-    let log = call.store.logs.containers.entry(log_key(&namespace, &name, &container)).or_default();
+    let log = call.store.logs.of_container(&namespace, &name, &container);
     let lines: Vec<&Line> = log.lines.iter().filter(|line| since.is_none_or(|since| line.at >= since)).collect();
     let skipped = tail.map_or(0, |tail| lines.len().saturating_sub(tail));
     let mut text: Vec<u8> = lines[skipped..].iter().flat_map(|line| line.shown(timestamps)).collect();

@@ -26,7 +26,7 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
     }
     let Some(node) = only_node(context, draft) else { return Ok(Next::OnChange) };
     let was_registered = draft.is_true(conditions::REGISTERED);
-    if let Some(left) = arrival::time_to_wait(context, draft.claim(), &node).filter(|_| !was_registered) {
+    if !was_registered && let Some(left) = arrival::time_to_wait(context, draft.claim(), &node) {
         return Ok(Next::After(left));
     }
     let mut edit = NodeEdit::open(&node);
