@@ -75,15 +75,20 @@ pub(crate) fn effect(write: &str, body: &[u8]) -> String {
     format!("{write}{detail}")
 }
 
+/// Nodes are changed by lists of operations.
 fn node_detail(body: &Value) -> String {
-    let label = |key: &str| body["metadata"]["labels"].get(key).is_some();
-    let taints = body["spec"]["taints"].as_array();
+    let set = |path: &str| {
+        let operations = body.as_array().into_iter().flatten().filter(|operation| operation["op"] == "add");
+        operations.into_iter().find(|operation| operation["path"] == path).map(|operation| &operation["value"])
+    };
+    let label = |key: &str| set(&format!("/metadata/labels/{}", key.replace('/', "~1"))).is_some();
+    let taints = set("/spec/taints").and_then(Value::as_array);
     let disrupted = taints.is_some_and(|taints| taints.iter().any(|taint| taint["key"] == "karpenter.sh/disrupted"));
     let detail = match () {
         () if label("karpenter.sh/registered") => "register",
         () if label("karpenter.sh/initialized") => "initialize",
         () if disrupted => "taint",
-        () if body["metadata"]["finalizers"].is_array() => "let go",
+        () if set("/metadata/finalizers").is_some() => "let go",
         () => "other",
     };
     format!(" ({detail})")
@@ -123,7 +128,8 @@ mod tests {
     fn writes_are_told_apart_by_what_they_do() {
         let patch = Method::PATCH;
         let none = json!({});
-        let registered = json!({"metadata": {"labels": {"karpenter.sh/registered": "true"}}});
+        let registered = json!([{"op": "add", "path": "/metadata/labels/karpenter.sh~1registered", "value": "true"}]);
+        let let_go = json!([{"op": "add", "path": "/metadata/finalizers", "value": []}]);
         let released = json!({"metadata": {"finalizers": []}});
         let launched = json!({"status": {"conditions": [
             {"type": "Launched", "status": "True"}, {"type": "Ready", "status": "True"}, {"type": "Drained", "status": "Unknown"}]}});
@@ -131,7 +137,7 @@ mod tests {
             (Method::GET, "/api/v1/nodes", &none, None),
             (Method::POST, "/apis/karpenter.sh/v1/nodeclaims", &none, Some("create nodeclaims")),
             (patch.clone(), "/api/v1/nodes/n1", &registered, Some("patch nodes (register)")),
-            (patch.clone(), "/api/v1/nodes/n1", &released, Some("patch nodes (let go)")),
+            (patch.clone(), "/api/v1/nodes/n1", &let_go, Some("patch nodes (let go)")),
             (patch.clone(), "/apis/karpenter.sh/v1/nodeclaims/c", &released, Some("patch nodeclaims (let go)")),
             (patch, "/apis/karpenter.sh/v1/nodeclaims/c/status", &launched, Some("patch nodeclaims/status (Launched)")),
             (Method::POST, "/api/v1/namespaces/default/pods/p/eviction", &none, Some("create pods/eviction")),

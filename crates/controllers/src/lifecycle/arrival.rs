@@ -18,7 +18,7 @@ use crate::work::Work;
 const READY_AT_ONCE: Duration = Duration::from_secs(1);
 /// A node that joins while other machines of the same plan are still being launched waits for those launches this long.
 const LAUNCHED_AT_ONCE: Duration = Duration::from_secs(5);
-/// How often a node that waits for launches looks whether they are over.
+/// How often a node that waits looks whether it is over.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// Claims made within this time of each other come from one plan.
 const ONE_PLAN: Duration = Duration::from_secs(10);
@@ -28,24 +28,31 @@ const ONE_PLAN: Duration = Duration::from_secs(10);
 /// No pod can run on it before it is ready, and if it becomes ready at once, one write each to node and claim does for
 /// registration and initialization. And nodes of one plan that are ready at once open together: with the first of them
 /// alone the scheduler would try all waiting pods in vain, and let them wait for seconds before it tries again. Machines
-/// that need longer than a launch takes until they join are not kept waiting.
+/// that need longer until they join are not kept waiting.
 pub(super) fn time_to_wait(context: &Context, claim: &Arc<NodeClaim>, node: &NodeFacts) -> Option<Duration> {
     let now = context.now();
     let since = *context.notes().joined.entry(name_of(claim)).or_insert(now);
-    let since = believed(since, now)?;
-    let left = left_of(READY_AT_ONCE, since, now);
     let company = company(&context.cluster(), claim, now);
-    let is_any = |state: Companion| company.iter().any(|(_, found)| *found == state);
-    if is_any(Companion::Launches) {
-        return left_of(LAUNCHED_AT_ONCE, since, now).map(|left| left.min(LOOK_AGAIN));
-    }
-    if !is_ready(node) || is_any(Companion::OnItsWay) {
-        return left;
+    let states: Vec<Companion> = company.iter().map(|(_, state)| *state).collect();
+    let left = wait_for(is_ready(node), &states).and_then(|patience| left_of(patience, believed(since, now)?, now));
+    if let Some(left) = left {
+        return Some(left.min(LOOK_AGAIN));
     }
     for (name, _) in company.into_iter().filter(|(_, state)| *state == Companion::Waits) {
         context.request(Work::Claim(name));
     }
     None
+}
+
+/// How long after it joined a node stays closed at most, with such company; nothing if it opens.
+fn wait_for(is_ready: bool, company: &[Companion]) -> Option<Duration> {
+    if company.contains(&Companion::Launches) {
+        Some(LAUNCHED_AT_ONCE)
+    } else if !is_ready || company.contains(&Companion::OnItsWay) {
+        Some(READY_AT_ONCE)
+    } else {
+        None
+    }
 }
 
 /// How far the machine of another claim is.
@@ -80,7 +87,7 @@ fn is_ready(node: &NodeFacts) -> bool {
     node.is_ready && !node.taints.iter().any(is_fence)
 }
 
-/// The other claims of the same plan that have not registered, and how far they are.
+/// The other claims of the same plan that have not registered, and how far they are. Nobody, for a machine that took long.
 fn company(cluster: &Cluster, claim: &Arc<NodeClaim>, now: Timestamp) -> Vec<(ClaimName, Companion)> {
     let is_young = |claim: &NodeClaim| {
         let created = claim.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
@@ -89,7 +96,75 @@ fn company(cluster: &Cluster, claim: &Arc<NodeClaim>, now: Timestamp) -> Vec<(Cl
     let is_expected = |claim: &NodeClaim| {
         claim.metadata.deletion_timestamp.is_none() && !is_condition_true(claim, conditions::REGISTERED)
     };
+    if !is_young(claim) {
+        return Vec::new();
+    }
     let others = cluster.claims().filter(|(name, _)| **name != name_of(claim));
     let company = others.filter(|(_, other)| is_young(other) && is_expected(other));
     company.map(|(name, other)| (name.clone(), Companion::of(other, cluster.node_of(other)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use api::lower::NodeFacts;
+    use model::Vocabulary;
+    use serde_json::{Value, json};
+    use state::{ManagedKind, Object};
+
+    use super::*;
+
+    const NOW: i64 = 1_000;
+
+    fn claim(name: &str, age: i64, conditions: &[&str]) -> Arc<NodeClaim> {
+        let at = |seconds: i64| Timestamp::from_second(seconds).unwrap().to_string();
+        let conditions: Vec<Value> = conditions
+            .iter()
+            .map(|type_| json!({"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": at(0)}))
+            .collect();
+        let class = json!({"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"});
+        let claim = json!({"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": {"name": name, "uid": name, "creationTimestamp": at(NOW - age)},
+            "spec": {"requirements": [], "nodeClassRef": class},
+            "status": {"providerID": format!("kwok://{name}"), "conditions": conditions}});
+        Arc::new(serde_json::from_value(claim).unwrap())
+    }
+
+    fn node(name: &str, ready: &str, taints: &[&str]) -> Arc<NodeFacts> {
+        let taints: Vec<Value> = taints.iter().map(|key| json!({"key": key, "effect": "NoExecute"})).collect();
+        let node = json!({"metadata": {"name": name}, "spec": {"providerID": format!("kwok://{name}"), "taints": taints},
+            "status": {"conditions": [{"type": "Ready", "status": ready}]}});
+        Arc::new(NodeFacts::lower(&serde_json::from_value(node).unwrap()).unwrap())
+    }
+
+    /// A node of a claim of some age waits for those of the same plan, and only for those.
+    #[test]
+    fn nodes_of_one_plan_open_together() {
+        let closed = [labels::UNREGISTERED_TAINT, labels::NOT_READY_TAINT];
+        let launched = || claim("other", 2, &["Launched"]);
+        let other = |ready: &str, taints: &[&str]| Some(node("other", ready, taints));
+        let table = [
+            ("alone and not ready", "False", 2, None, None, Some(READY_AT_ONCE)),
+            ("alone and ready", "True", 2, None, None, None),
+            ("launches", "True", 2, Some(claim("other", 2, &[])), None, Some(LAUNCHED_AT_ONCE)),
+            ("a launch of another plan", "True", 2, Some(claim("other", 60, &[])), None, None),
+            ("took long itself", "True", 60, Some(claim("other", 2, &[])), None, None),
+            ("not there", "True", 2, Some(launched()), None, Some(READY_AT_ONCE)),
+            ("not ready", "True", 2, Some(launched()), other("False", &closed), Some(READY_AT_ONCE)),
+            ("has a fence", "True", 2, Some(launched()), other("True", &["readiness.k8s.io/x"]), Some(READY_AT_ONCE)),
+            ("waits too", "True", 2, Some(launched()), other("True", &closed), None),
+            ("is open", "True", 2, Some(launched()), other("True", &[]), None),
+            ("registered", "True", 2, Some(claim("other", 2, &["Launched", "Registered"])), None, None),
+        ];
+        for (title, ready, age, other, other_node, expected) in table {
+            let managed = ManagedKind { group: "karpenter.kwok.sh".to_owned(), kind: "KWOKNodeClass".to_owned() };
+            let mut cluster = Cluster::new(Arc::new(Vocabulary::core()), managed);
+            let own = claim("own", age, &["Launched"]);
+            cluster.apply(Object::Claim(Arc::clone(&own)));
+            other.into_iter().for_each(|other| drop(cluster.apply(Object::Claim(other))));
+            other_node.into_iter().for_each(|node| drop(cluster.apply(Object::Node(node))));
+            let company = company(&cluster, &own, Timestamp::from_second(NOW).unwrap());
+            let states: Vec<Companion> = company.iter().map(|(_, state)| *state).collect();
+            assert_eq!(wait_for(is_ready(&node("own", ready, &closed)), &states), expected, "{title}");
+        }
+    }
 }
