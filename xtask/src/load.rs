@@ -19,8 +19,8 @@ const DEFINITIONS: &str = "charts/karpenter-kwok/crds";
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct LoadArgs {
-    /// --many PODS..., --alone PODS..., --runs N, --controller NAME=PROGRAM for one more; or --sim, then --nodes N,
-    /// --pods N, --changes PER_SECOND, --minutes M, --pending PODS; --help (or --sim --help) lists them all.
+    /// --many PODS..., --choosy PODS..., --alone PODS..., --runs N, --controller NAME=PROGRAM for one more; or --sim, then
+    /// --nodes N, --pods N, --changes PER_SECOND, --minutes M, --pending PODS; --help (or --sim --help) lists them all.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! Effects: everything that changes the cluster, one thin function each.
 //!
-//! Writes are JSON patches that say only what changes. Those that replace a list carry the resource version or the list
+//! Writes are patches that say only what changes. Those that replace a list carry the resource version or the list
 //! that they were computed from, so that nobody's write is lost; a conflict is tried again from the newer object.
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::lower::NodeFacts;
 use api::node_claim::conditions;
-use api::{ConditionStatus, NodeClaim, labels};
+use api::{NodeClaim, labels};
 use jiff::Timestamp;
 use model::{NodeName, PoolName};
 use state::{Cluster, Tracked};
@@ -13,7 +13,7 @@ use state::{Cluster, Tracked};
 use super::budget::Census;
 use super::candidate::{Blocked, Candidate, candidate};
 use crate::lifecycle::quiet::{Remaining, remaining};
-use crate::lifecycle::{believed, labels_of, name_of};
+use crate::lifecycle::{believed, is_condition_true, labels_of, name_of};
 
 /// When pods last came or went, by node.
 type PodEvents = BTreeMap<NodeName, Timestamp>;
@@ -75,7 +75,7 @@ fn is_orphan(cluster: &Cluster, node: &NodeFacts) -> bool {
 }
 
 fn is_quiet(cluster: &Cluster, claim: &NodeClaim) -> bool {
-    is_true(claim, conditions::CONSOLIDATABLE) && {
+    is_condition_true(claim, conditions::CONSOLIDATABLE) && {
         let pool = PoolName::new(labels_of(claim).pool.as_str());
         cluster.pool(&pool).is_some_and(|pool| pool.spec.replicas.is_none())
     }
@@ -89,17 +89,12 @@ fn is_over(cluster: &Cluster, claim: &NodeClaim, event: Option<Timestamp>, now: 
     event.is_none_or(|event| remaining(after, Some(event), now) == Remaining::Over)
 }
 
-fn is_true(claim: &NodeClaim, type_: &str) -> bool {
-    let conditions = claim.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.into_iter().flatten().any(|found| found.type_ == type_ && found.status == ConditionStatus::True)
-}
-
 /// Counts the nodes of every pool for its budgets, in one pass over all machines. A pool without nodes is not named.
 pub(crate) fn censuses(cluster: &Cluster) -> BTreeMap<PoolName, Census> {
     let mut censuses: BTreeMap<PoolName, Census> = BTreeMap::new();
     for machine in cluster.tracked() {
         let Tracked::Joined(claim, node) = machine else { continue };
-        if !node.is_labelled(labels::INITIALIZED) || is_true(&claim, conditions::INSTANCE_TERMINATING) {
+        if !node.is_labelled(labels::INITIALIZED) || is_condition_true(&claim, conditions::INSTANCE_TERMINATING) {
             continue;
         }
         let Some(pool) = claim.metadata.labels.as_ref().and_then(|own| own.get(labels::NODE_POOL)) else { continue };

@@ -20,7 +20,7 @@ const READY_AT_ONCE: Duration = Duration::from_secs(1);
 const LAUNCHED_AT_ONCE: Duration = Duration::from_secs(5);
 /// How often a node that waits looks whether it is over.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
-/// Claims made within this time of each other come from one plan.
+/// Claims that are younger than this are taken for those of one plan.
 const ONE_PLAN: Duration = Duration::from_secs(10);
 
 /// How much longer a node that just joined is kept closed.

@@ -211,7 +211,8 @@ pub(crate) fn is_launched(claim: &NodeClaim) -> bool {
     is_condition_true(claim, conditions::LAUNCHED)
 }
 
-fn is_condition_true(claim: &NodeClaim, type_: &str) -> bool {
+/// Whether a condition of the claim holds.
+pub(crate) fn is_condition_true(claim: &NodeClaim, type_: &str) -> bool {
     let mut stated = claim.status.iter().flat_map(|status| &status.conditions).flatten();
     stated.any(|found| found.type_ == type_ && found.status == api::ConditionStatus::True)
 }
