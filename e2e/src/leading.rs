@@ -19,7 +19,12 @@ pub async fn leader(bed: &impl Bed, host_name: &str) -> Result<String> {
 
 /// Starts a controller of a host of its own and waits until it answers.
 pub async fn started<B: Bed>(bed: &B, name: &str) -> Result<B::Controller> {
-    let controller = bed.start_controller(name, &ControllerSettings::default().with("HOSTNAME", name)).await?;
+    started_with(bed, name, ControllerSettings::default()).await
+}
+
+/// The same with other settings.
+pub async fn started_with<B: Bed>(bed: &B, name: &str, settings: ControllerSettings) -> Result<B::Controller> {
+    let controller = bed.start_controller(name, &settings.with("HOSTNAME", name)).await?;
     wait_until("a controller that is up", async || controller.metrics().await.ok()).await?;
     Ok(controller)
 }

@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::deletion_cost;
 use crate::disruption::cost::DeletionCosts;
 use crate::events::Recorder;
+use crate::lifecycle::Company;
 use crate::measured::MeasuredProvider;
 use crate::metrics::Metrics;
 use crate::planted::Planted;
@@ -106,10 +107,14 @@ pub(crate) struct Notes {
     pub(crate) words_since: BTreeMap<ClaimName, Timestamp>,
     /// When the node of a claim was first seen.
     pub(crate) joined: BTreeMap<ClaimName, Timestamp>,
+    /// The machines of the last plan, and when they were looked at.
+    pub(crate) company: Option<(Timestamp, Arc<Company>)>,
     /// When the provider last promised to end an instance that is not gone yet.
     pub(crate) ends_asked: BTreeMap<ClaimName, Timestamp>,
     /// The last pod event on each node of ours; its claim's status shows it later and less exactly.
     pub(crate) pod_events: BTreeMap<NodeName, Timestamp>,
+    /// Since when a node has had pod events that its claim's status does not show.
+    pub(crate) pod_events_since: BTreeMap<NodeName, Timestamp>,
     /// Provisioning passes finished by this process.
     pub(crate) passes: u64,
     /// Deletion costs that are still to be written.
@@ -151,6 +156,12 @@ impl Notes {
         self.words_since.remove(claim);
         self.joined.remove(claim);
         self.ends_asked.remove(claim);
+    }
+
+    /// A node is gone, and all that was noted about it.
+    pub(crate) fn forget_node(&mut self, node: &NodeName) {
+        self.pod_events.remove(node);
+        self.pod_events_since.remove(node);
     }
 
     /// Whether any of these pods was not told of yet; from now on they are.

@@ -49,33 +49,42 @@ struct Hub {
     batch: Batch,
     /// When nodes that are no longer needed were last looked for.
     disrupted: Option<Instant>,
+    /// Whether anything may be done.
+    is_leading: bool,
     running: Running,
 }
 
 /// Runs until `shutdown` completes. Work that is under way is dropped then: every effect can be taken up again.
+///
+/// Until `leading` completes, news are folded and nothing is done about them.
 pub async fn run(
     context: Arc<Context>,
     mut news: mpsc::Receiver<News>,
     signals: Signals,
+    leading: impl Future<Output = ()>,
     shutdown: impl Future<Output = ()>,
 ) {
-    let mut shutdown = pin!(shutdown);
+    let (mut leading, mut shutdown) = (pin!(leading), pin!(shutdown));
     let Signals(mut signals) = signals;
     let batch = Batch::new(context.batch_idle, context.batch_max);
     let queue = SharedQueue::new(context.running_max);
     context.metrics.collect_from(Arc::new(QueueTold::new(&queue, context.running_max)));
-    let mut hub = Hub { context, queue, batch, disrupted: None, running: FuturesUnordered::new() };
+    let mut hub = Hub { context, queue, batch, disrupted: None, is_leading: false, running: FuturesUnordered::new() };
     let began = Instant::now();
     let mut complaint = began + UNSYNCED_PATIENCE;
     hub.queue.add(Work::Collect, Instant::now() + collection::INTERVAL);
     loop {
         hub.start_due_work();
         let next_due = hub.queue.next_due().unwrap_or_else(|| Instant::now() + Duration::from_secs(60));
-        // What is due cannot start before everything was listed: no timer for it then.
-        let can_start = hub.context.is_synced();
+        // What is due cannot start before we lead and everything was listed: no timer for it then.
+        let can_start = hub.can_start();
         tokio::select! {
             biased;
             () = &mut shutdown => return,
+            () = &mut leading, if !hub.is_leading => {
+                hub.is_leading = true;
+                hub.context.census.leads();
+            }
             Some((work, outcome)) = hub.running.next(), if !hub.running.is_empty() => hub.finish(&work, outcome),
             Some(signal) = signals.recv() => {
                 hub.hear(signal);
@@ -104,8 +113,12 @@ pub async fn run(
 
 impl Hub {
     /// Nothing is done before everything was listed once: what is missing may only be unseen.
+    fn can_start(&self) -> bool {
+        self.is_leading && self.context.is_synced()
+    }
+
     fn start_due_work(&mut self) {
-        if !self.context.is_synced() {
+        if !self.can_start() {
             return;
         }
         while let Some(work) = self.queue.start(Instant::now()) {

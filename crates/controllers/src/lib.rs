@@ -28,6 +28,7 @@ pub mod process;
 mod protection;
 mod provisioning;
 mod queue;
+mod reign;
 pub mod run;
 pub mod solver;
 mod static_capacity;

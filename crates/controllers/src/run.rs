@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{CloudProvider, RepairError, check_repair_policies};
-use futures::future::{BoxFuture, Either, pending, select};
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::{Api, Client};
+use futures::future::{BoxFuture, FutureExt, pending};
+use kube::Client;
 use planner::{PlaceConfig, ReservationPolicy};
+use tokio::sync::oneshot;
 
 use crate::census::Observability;
 use crate::clock::{Clock, SystemClock};
@@ -15,9 +15,10 @@ use crate::context::{Context, ContextParts};
 use crate::metrics::{Build, Metrics, Naming};
 use crate::planted::Planted;
 use crate::process::{
-    Calls, LeaderConfig, LeaderElector, Lost, Mode, Options, ProcessMetrics, Readiness, ServeError, SoftLimit,
-    bind_all_interfaces, metrics_router, missing_resources, probe_router, profile_router, scaled, shutdown_signal,
+    Calls, Lost, Options, ProcessMetrics, Readiness, ServeError, SoftLimit, bind_all_interfaces, metrics_router,
+    missing_resources, probe_router, profile_router, scaled, shutdown_signal,
 };
+use crate::reign::{Contender, Reign};
 use crate::solver::{Solver, ThreadSolver};
 use crate::{hub, watches};
 
@@ -135,28 +136,28 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
     } = operation;
     check_repair(&options, provider.as_ref())?;
     let mut shutdown = Box::pin(shutdown);
-    let is_electing = options.mode == Mode::Act && !options.disable_leader_election;
-    let mut elector = is_electing.then(|| {
-        let leases: Api<Lease> = Api::namespaced(client.clone(), &options.leader_election_namespace);
-        let config = LeaderConfig::new(&options.leader_election_name, &host_name, &process_id);
-        let clock = Arc::clone(&clock);
-        LeaderElector::new(leases, config, Arc::new(move || clock.now()))
+    let mut reign = Reign::new(Contender {
+        options: &options,
+        client: &client,
+        clock: &clock,
+        metrics: &metrics,
+        host_name: &host_name,
+        process_id: &process_id,
+        on_leading,
     });
-    let lease = options.leader_election_name.clone();
-    if let Some(elector) = &mut elector {
-        metrics.runtime.is_leader.set([&lease], 0.0);
+    if reign.is_contested() {
         readiness.standby();
-        tracing::info!("waiting to become leader");
-        if let Either::Right(_) = select(Box::pin(elector.acquire()), &mut shutdown).await {
-            return Ok(());
+        reign.announce();
+    }
+    if !reign.is_warm() {
+        let is_over = tokio::select! {
+            () = reign.begin() => false,
+            () = &mut shutdown => true,
+        };
+        if is_over {
+            return finish(None, reign).await;
         }
         readiness.caches_syncing();
-        metrics.runtime.is_leader.set([&lease], 1.0);
-        tracing::info!("became leader");
-    }
-    match options.mode {
-        Mode::Act => on_leading.await,
-        Mode::Observe => tracing::info!("observing: nothing is written"),
     }
 
     let place_config = place_config(&options);
@@ -181,23 +182,18 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
         running_max: scaled(hub::RUNNING_LEAST, hub::RUNNING_MOST, options.cpu_requests_millicores),
     });
     let (mut watching, news) = watches::start(&client, provider.as_ref(), &context.wanted_kinds());
-    let lost = async {
-        match &mut elector {
-            Some(elector) => elector.hold().await,
-            None => pending().await,
-        }
-    };
+    let (leads, leading) = oneshot::channel();
     let mut failure = None;
     let end = async {
         tokio::select! {
             biased;
             () = &mut shutdown => {}
-            reason = lost => failure = Some(RunError::LeadershipLost(reason)),
+            reason = reign.hold(&context, leads) => failure = Some(RunError::LeadershipLost(reason)),
             _ = watching.join_next() => failure = Some(RunError::WatchEnded),
         }
     };
-    hub::run(context, news, signals, end).await;
-    finish(failure, elector).await
+    hub::run(Arc::clone(&context), news, signals, leading.map(drop), end).await;
+    finish(failure, reign).await
 }
 
 /// The old way of repairing asks for nothing.
@@ -224,17 +220,12 @@ fn place_config(options: &Options) -> PlaceConfig {
     }
 }
 
-/// Gives the lease back, so that a standby need not wait for it to run out.
-async fn finish(failure: Option<RunError>, elector: Option<LeaderElector>) -> Result<(), RunError> {
+async fn finish(failure: Option<RunError>, reign: Reign) -> Result<(), RunError> {
     if let Some(failure) = failure {
         tracing::error!(%failure, "ending");
         return Err(failure);
     }
-    if let Some(mut elector) = elector
-        && let Err(error) = elector.release().await
-    {
-        tracing::error!(%error, "could not release the lease");
-    }
+    reign.end().await;
     tracing::info!("shut down");
     Ok(())
 }

@@ -15,6 +15,7 @@ e2e::cluster_tests! {
     an_api_server_that_was_away_is_taken_up_where_it_was_left,
     a_storm_passes,
     old_news_mislead_nobody,
+    what_was_made_unheard_is_not_made_again,
     what_is_forgotten_is_listed_again,
 }
 
@@ -121,6 +122,23 @@ async fn old_news_mislead_nobody(bed: &impl Bed) -> Result<()> {
     node_is_gone(bed, &node).await?;
     all_run(bed, 5).await?;
     check_claims(&outside, 3).await?;
+    controller.stop().await
+}
+
+/// Every third answer is lost although what was asked for is done, and the watches tell of it seconds later: the controller
+/// has made claims of which it does not know. It makes them once.
+async fn what_was_made_unheard_is_not_made_again(bed: &impl Bed) -> Result<()> {
+    let outside = set(bed).await?;
+    ask_for_pods(bed, 5).await?;
+    let sky = bed.under_sky().await?;
+    let controller = bed.start_controller("controller", &alone()).await?;
+    sky.set(Weather { seed: 3, shares: vec![(33, Fate::AnswerLost)], news: News::Late(STALE) });
+    all_run(bed, 5).await?;
+    ensure!(sky.met(Fate::AnswerLost) > 0, "no answer was lost");
+    check_claims(&outside, 2).await?;
+    sky.clear();
+    all_run(bed, 5).await?;
+    check_claims(&outside, 2).await?;
     controller.stop().await
 }
 

@@ -46,6 +46,7 @@ pub(crate) struct Census {
 #[derive(Debug, Default)]
 struct Memory {
     is_synced: bool,
+    is_leading: bool,
     solve: Option<Solve>,
     waits: Waits,
     conditions: Conditions,
@@ -67,6 +68,11 @@ impl Census {
     /// Everything was listed once.
     pub(crate) fn synced(&self) {
         self.memory().is_synced = true;
+    }
+
+    /// This process leads. Before, it sees what happens and tells nobody: the leader does.
+    pub(crate) fn leads(&self) {
+        self.memory().is_leading = true;
     }
 
     /// A solve begins.
@@ -95,8 +101,9 @@ impl Census {
 
     fn note_pod(&self, context: &Context, key: &PodKey) {
         let pod = context.cluster().pod(key).cloned();
-        let news = self.memory().waits.note(key, pod.as_deref(), context.now());
-        if self.observability == Observability::Full {
+        let mut memory = self.memory();
+        let news = memory.waits.note(key, pod.as_deref(), context.now());
+        if memory.is_leading && self.observability == Observability::Full {
             news.iter().for_each(|news| news.count(&context.metrics));
         }
     }
@@ -112,10 +119,16 @@ impl Census {
             };
             (Subject::read(&cluster, key, &label, now), mispriced.cloned())
         };
+        let mut memory = self.memory();
         let changes = match subject {
-            Some(subject) => self.memory().conditions.note(subject),
-            None => self.memory().conditions.forget(key, now),
+            Some(subject) => memory.conditions.note(subject),
+            None => memory.conditions.forget(key, now),
         };
+        let is_leading = memory.is_leading;
+        drop(memory);
+        if !is_leading {
+            return;
+        }
         changes.count_lifetimes(&context.metrics, now);
         if self.observability == Observability::Full {
             changes.tell(context, now);
@@ -186,7 +199,8 @@ impl Collector for ClusterTold {
         let Some(context) = self.context.upgrade() else { return };
         let now = context.now();
         tell_progress(&context.census, now, page);
-        if context.census.observability == Observability::Reduced {
+        let is_leading = context.census.memory().is_leading;
+        if !is_leading || context.census.observability == Observability::Reduced {
             return;
         }
         nodes::tell(&context, now, page);

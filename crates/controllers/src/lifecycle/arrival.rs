@@ -1,5 +1,6 @@
 //! When a node that just joined is opened to pods.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,74 +11,101 @@ use jiff::Timestamp;
 use model::ClaimName;
 use state::Cluster;
 
-use super::{believed, is_condition_true, is_launched, left_of, name_of};
+use super::{believed, is_condition_true, left_of, name_of};
 use crate::context::Context;
 use crate::work::Work;
 
 /// A node that is ready this soon after it joined is registered and initialized in one go.
 const READY_AT_ONCE: Duration = Duration::from_secs(1);
-/// A node that joins while other machines of the same plan are still being launched waits for those launches this long.
-const LAUNCHED_AT_ONCE: Duration = Duration::from_secs(5);
+/// A node that joins while other machines of the same plan are still on their way waits for them this long.
+const READY_TOGETHER: Duration = Duration::from_secs(5);
 /// How often a node that waits looks whether it is over.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// What was seen of a plan's machines is good for so long: each of a thousand nodes looking at all others would be all
+/// that is done.
+const GLANCE: Duration = Duration::from_millis(100);
 /// Claims that are younger than this are taken for those of one plan.
 const ONE_PLAN: Duration = Duration::from_secs(10);
 
 /// How much longer a node that just joined is kept closed.
 ///
 /// No pod can run on it before it is ready, and if it becomes ready at once, one write each to node and claim does for
-/// registration and initialization. And nodes of one plan that are ready at once open together: with the first of them
-/// alone the scheduler would try all waiting pods in vain, and let them wait for seconds before it tries again. Machines
-/// that need longer until they join are not kept waiting.
+/// registration and initialization. And nodes of one plan that come soon after one another open together: with the first
+/// of them alone the scheduler would try all waiting pods in vain, and let them wait for seconds before it tries again.
+/// Machines that need longer until they join are not kept waiting.
 pub(super) fn time_to_wait(context: &Context, claim: &Arc<NodeClaim>, node: &NodeFacts) -> Option<Duration> {
     let now = context.now();
-    let since = *context.notes().joined.entry(name_of(claim)).or_insert(now);
-    let company = company(&context.cluster(), claim, now);
-    let states: Vec<Companion> = company.iter().map(|(_, state)| *state).collect();
-    let left = wait_for(is_ready(node), &states).and_then(|patience| left_of(patience, believed(since, now)?, now));
-    if let Some(left) = left {
-        return Some(left.min(LOOK_AGAIN));
-    }
-    for (name, _) in company.into_iter().filter(|(_, state)| *state == Companion::Waits) {
-        context.request(Work::Claim(name));
-    }
-    None
+    let name = name_of(claim);
+    let since = *context.notes().joined.entry(name.clone()).or_insert(now);
+    let company = if is_young(claim, now) { glance(context, now) } else { Arc::default() };
+    let patience = company.patience(&name, is_ready(node))?;
+    let left = left_of(patience, believed(since, now)?, now)?;
+    Some(left.min(LOOK_AGAIN))
 }
 
-/// How long after it joined a node stays closed at most, with such company; nothing if it opens.
-fn wait_for(is_ready: bool, company: &[Companion]) -> Option<Duration> {
-    if company.contains(&Companion::Launches) {
-        Some(LAUNCHED_AT_ONCE)
-    } else if !is_ready || company.contains(&Companion::OnItsWay) {
-        Some(READY_AT_ONCE)
-    } else {
-        None
+/// The machines of the last plan, as they were a moment ago at most. Nodes that waited for the last of them are called.
+fn glance(context: &Context, now: Timestamp) -> Arc<Company> {
+    let last = context.notes().company.clone();
+    let is_fresh = |(at, _): &(Timestamp, Arc<Company>)| *at <= now && left_of(GLANCE, *at, now).is_some();
+    if let Some((_, company)) = last.filter(is_fresh) {
+        return company;
     }
+    let company = Arc::new(Company::of(&context.cluster(), now));
+    context.notes().company = Some((now, Arc::clone(&company)));
+    if company.on_their_way.is_empty() {
+        company.waiting.iter().for_each(|name| context.request(Work::Claim(name.clone())));
+    }
+    company
 }
 
-/// How far the machine of another claim is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Companion {
-    /// Nobody has said yet that there will be one.
-    Launches,
-    /// Its node is not there or not ready.
-    OnItsWay,
-    /// Pods could run on its node but for us.
-    Waits,
-    /// Pods can run on its node.
-    Open,
+/// The claims of one plan that have not registered.
+#[derive(Debug, Default)]
+pub(crate) struct Company {
+    /// They are being launched, or their nodes are not there or not ready.
+    on_their_way: BTreeSet<ClaimName>,
+    /// Pods could run on their nodes but for us.
+    waiting: BTreeSet<ClaimName>,
+    /// How many have a node on which pods can run already.
+    open: usize,
 }
 
-impl Companion {
-    fn of(claim: &NodeClaim, node: Option<&Arc<NodeFacts>>) -> Self {
-        let is_closed = |node: &NodeFacts| node.taints.iter().any(|taint| *taint.key == *labels::UNREGISTERED_TAINT);
-        match node {
-            _ if !is_launched(claim) => Self::Launches,
-            Some(node) if is_ready(node) && is_closed(node) => Self::Waits,
-            Some(node) if is_ready(node) => Self::Open,
-            _ => Self::OnItsWay,
+impl Company {
+    fn of(cluster: &Cluster, now: Timestamp) -> Self {
+        let is_expected = |claim: &NodeClaim| {
+            claim.metadata.deletion_timestamp.is_none() && !is_condition_true(claim, conditions::REGISTERED)
+        };
+        let mut company = Self::default();
+        for (name, claim) in cluster.claims().filter(|(_, claim)| is_young(claim, now) && is_expected(claim)) {
+            match cluster.node_of(claim).filter(|node| is_ready(node)) {
+                None => drop(company.on_their_way.insert(name.clone())),
+                Some(node) if is_closed(node) => drop(company.waiting.insert(name.clone())),
+                Some(_) => company.open += 1,
+            }
+        }
+        company
+    }
+
+    /// How long after it joined the node of this claim stays closed at most; nothing if it opens.
+    fn patience(&self, name: &ClaimName, is_ready: bool) -> Option<Duration> {
+        let itself = |claims: &BTreeSet<ClaimName>| usize::from(claims.contains(name));
+        let expected = self.on_their_way.len() - itself(&self.on_their_way);
+        let others = expected + self.waiting.len() - itself(&self.waiting) + self.open;
+        match others {
+            _ if is_ready && expected == 0 => None,
+            0 => Some(READY_AT_ONCE),
+            _ => Some(READY_TOGETHER),
         }
     }
+}
+
+/// Whether the claim may belong to the last plan.
+fn is_young(claim: &NodeClaim, now: Timestamp) -> bool {
+    let created = claim.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
+    left_of(ONE_PLAN, created, now).is_some()
+}
+
+fn is_closed(node: &NodeFacts) -> bool {
+    node.taints.iter().any(|taint| *taint.key == *labels::UNREGISTERED_TAINT)
 }
 
 /// Whether pods could run on the node but for us.
@@ -85,23 +113,6 @@ fn is_ready(node: &NodeFacts) -> bool {
     let ours = [labels::UNREGISTERED_TAINT, labels::NOT_READY_TAINT];
     let is_fence = |taint: &model::Taint| !ours.contains(&&*taint.key) && is_ephemeral_taint(taint);
     node.is_ready && !node.taints.iter().any(is_fence)
-}
-
-/// The other claims of the same plan that have not registered, and how far they are. Nobody, for a machine that took long.
-fn company(cluster: &Cluster, claim: &Arc<NodeClaim>, now: Timestamp) -> Vec<(ClaimName, Companion)> {
-    let is_young = |claim: &NodeClaim| {
-        let created = claim.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
-        left_of(ONE_PLAN, created, now).is_some()
-    };
-    let is_expected = |claim: &NodeClaim| {
-        claim.metadata.deletion_timestamp.is_none() && !is_condition_true(claim, conditions::REGISTERED)
-    };
-    if !is_young(claim) {
-        return Vec::new();
-    }
-    let others = cluster.claims().filter(|(name, _)| **name != name_of(claim));
-    let company = others.filter(|(_, other)| is_young(other) && is_expected(other));
-    company.map(|(name, other)| (name.clone(), Companion::of(other, cluster.node_of(other)))).collect()
 }
 
 #[cfg(test)]
@@ -145,12 +156,14 @@ mod tests {
         let table = [
             ("alone and not ready", "False", 2, None, None, Some(READY_AT_ONCE)),
             ("alone and ready", "True", 2, None, None, None),
-            ("launches", "True", 2, Some(claim("other", 2, &[])), None, Some(LAUNCHED_AT_ONCE)),
+            ("launches", "True", 2, Some(claim("other", 2, &[])), None, Some(READY_TOGETHER)),
             ("a launch of another plan", "True", 2, Some(claim("other", 60, &[])), None, None),
             ("took long itself", "True", 60, Some(claim("other", 2, &[])), None, None),
-            ("not there", "True", 2, Some(launched()), None, Some(READY_AT_ONCE)),
-            ("not ready", "True", 2, Some(launched()), other("False", &closed), Some(READY_AT_ONCE)),
-            ("has a fence", "True", 2, Some(launched()), other("True", &["readiness.k8s.io/x"]), Some(READY_AT_ONCE)),
+            ("not there", "True", 2, Some(launched()), None, Some(READY_TOGETHER)),
+            ("not ready", "True", 2, Some(launched()), other("False", &closed), Some(READY_TOGETHER)),
+            ("has a fence", "True", 2, Some(launched()), other("True", &["readiness.k8s.io/x"]), Some(READY_TOGETHER)),
+            ("neither is ready", "False", 2, Some(launched()), other("False", &closed), Some(READY_TOGETHER)),
+            ("not ready as others", "False", 2, Some(launched()), other("True", &closed), Some(READY_TOGETHER)),
             ("waits too", "True", 2, Some(launched()), other("True", &closed), None),
             ("is open", "True", 2, Some(launched()), other("True", &[]), None),
             ("registered", "True", 2, Some(claim("other", 2, &["Launched", "Registered"])), None, None),
@@ -162,9 +175,10 @@ mod tests {
             cluster.apply(Object::Claim(Arc::clone(&own)));
             other.into_iter().for_each(|other| drop(cluster.apply(Object::Claim(other))));
             other_node.into_iter().for_each(|node| drop(cluster.apply(Object::Node(node))));
-            let company = company(&cluster, &own, Timestamp::from_second(NOW).unwrap());
-            let states: Vec<Companion> = company.iter().map(|(_, state)| *state).collect();
-            assert_eq!(wait_for(is_ready(&node("own", ready, &closed)), &states), expected, "{title}");
+            let now = Timestamp::from_second(NOW).unwrap();
+            let company = if is_young(&own, now) { Company::of(&cluster, now) } else { Company::default() };
+            let is_ready = is_ready(&node("own", ready, &closed));
+            assert_eq!(company.patience(&name_of(&own), is_ready), expected, "{title}");
         }
     }
 }

@@ -23,6 +23,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{ClaimName, NodeName};
 use serde_json::json;
 
+pub(crate) use arrival::Company;
 pub(crate) use draft::ClaimDraft;
 use expiration::Expiry;
 

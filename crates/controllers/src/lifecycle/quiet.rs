@@ -15,6 +15,9 @@ use crate::work::Next;
 
 /// Pod events are written to the claim at most this often.
 const POD_EVENT_QUIET: Duration = Duration::from_secs(10);
+/// And this long after the first that is not written yet. While pods come to many new nodes at once, there is more urgent
+/// work for the API server.
+const POD_EVENT_HELD: Duration = Duration::from_secs(5);
 
 /// What follows from a node's quiet time.
 pub(super) struct Quiet {
@@ -36,7 +39,7 @@ pub(super) fn step(context: &Context, draft: &mut ClaimDraft) -> Quiet {
         draft.conditions(|conditions| conditions.clear(conditions::CONSOLIDATABLE));
         return Quiet::later(Next::OnChange);
     }
-    let noted = note_pod_event(context, draft);
+    let (noted, held) = note_pod_event(context, draft);
     let pool = PoolName::new(labels_of(draft.claim()).pool.as_str());
     let after = context
         .cluster()
@@ -46,7 +49,7 @@ pub(super) fn step(context: &Context, draft: &mut ClaimDraft) -> Quiet {
     let written = draft.status().last_pod_event_time.as_ref().map(|time| time.0);
     let last_event = noted.max(written.and_then(|written| believed(written, context.now())));
     let quiet_since = last_event.or_else(|| draft.since(conditions::INITIALIZED));
-    match remaining(after.as_ref(), quiet_since, context.now()) {
+    let quiet = match remaining(after.as_ref(), quiet_since, context.now()) {
         Remaining::Over => {
             let is_news = draft.conditions(|conditions| conditions.set_true(conditions::CONSOLIDATABLE));
             Quiet { next: Next::OnChange, is_news }
@@ -59,7 +62,8 @@ pub(super) fn step(context: &Context, draft: &mut ClaimDraft) -> Quiet {
             draft.conditions(|conditions| conditions.clear(conditions::CONSOLIDATABLE));
             Quiet::later(Next::OnChange)
         }
-    }
+    };
+    Quiet { next: quiet.next.sooner(held), ..quiet }
 }
 
 /// What is left of a quiet time.
@@ -81,16 +85,25 @@ pub(crate) fn remaining(after: Option<&NillableDuration>, since: Option<Timestam
     left_of(after, since, now).map_or(Remaining::Over, Remaining::Wait)
 }
 
-/// Writes the last pod event down, unless a recent one is written; the event itself.
-fn note_pod_event(context: &Context, draft: &mut ClaimDraft) -> Option<Timestamp> {
-    let node = draft.status().node_name.as_deref().map(NodeName::new)?;
-    let event = context.notes().pod_events.get(&node).copied().and_then(|event| believed(event, context.now()))?;
+/// Writes the last pod event down, unless a recent one is written or it can wait; the event itself, and for how long it
+/// waits.
+fn note_pod_event(context: &Context, draft: &mut ClaimDraft) -> (Option<Timestamp>, Next) {
+    let now = context.now();
+    let mut notes = context.notes();
+    let Some(node) = draft.status().node_name.as_deref().map(NodeName::new) else { return (None, Next::OnChange) };
+    let event = notes.pod_events.get(&node).copied().and_then(|event| believed(event, now));
+    let Some(event) = event else { return (None, Next::OnChange) };
     let written = draft.status().last_pod_event_time.as_ref().and_then(|time| believed(time.0, event));
-    let is_recent = written.is_some_and(|before| left_of(POD_EVENT_QUIET, before, event).is_some());
-    if !is_recent {
-        draft.status().last_pod_event_time = Some(Time(Timestamp::from_second(event.as_second()).unwrap_or(event)));
+    if written.is_some_and(|before| left_of(POD_EVENT_QUIET, before, event).is_some()) {
+        return (Some(event), Next::OnChange);
     }
-    Some(event)
+    let since = *notes.pod_events_since.entry(node.clone()).or_insert(now);
+    if let Some(left) = believed(since, now).and_then(|since| left_of(POD_EVENT_HELD, since, now)) {
+        return (Some(event), Next::After(left));
+    }
+    notes.pod_events_since.remove(&node);
+    draft.status().last_pod_event_time = Some(Time(Timestamp::from_second(event.as_second()).unwrap_or(event)));
+    (Some(event), Next::OnChange)
 }
 
 #[cfg(test)]

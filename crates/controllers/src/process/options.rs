@@ -125,7 +125,6 @@ impl Options {
         let settings = [
             ("feature-gates", gates == default.feature_gates),
             ("ignore-dra-requests", self.ignore_dra_requests == default.ignore_dra_requests),
-            ("disable-controller-warmup", self.disable_controller_warmup == default.disable_controller_warmup),
             ("legacy-node-repair", self.legacy_node_repair == default.legacy_node_repair),
         ];
         settings.into_iter().filter(|(_, is_default)| !is_default).map(|(name, _)| name).collect()

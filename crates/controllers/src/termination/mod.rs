@@ -118,7 +118,7 @@ async fn let_go(context: &Context, node: &NodeFacts, claim: Option<&NodeClaim>) 
         Ok(()) | Err(WriteError::NotFound { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    context.notes().pod_events.remove(&node.name);
+    context.notes().forget_node(&node.name);
     context.metrics.node_terminated(claim.map_or_else(ClaimLabels::default, labels_of));
     tracing::info!(Node.name = %node.name, "deleted node");
     Ok(Next::OnChange)

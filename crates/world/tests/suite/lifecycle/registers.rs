@@ -170,15 +170,15 @@ fn pod_events_are_written_down() {
         assert_eq!(noted().await, None, "daemons come with every node");
         stage.apply(pod("first", &json!({}))).await;
         stage.until_running("first").await;
+        stage.wait(6).await;
         let bound = noted().await.unwrap();
-        stage.wait(3).await;
         stage.apply(pod("second", &json!({}))).await;
         stage.until_running("second").await;
-        stage.wait(3).await;
+        stage.wait(6).await;
         assert_eq!(noted().await, Some(bound), "too soon after the first");
         stage.wait(30).await;
         stage.pod_api().delete("first", &kube::api::DeleteParams::default()).await.unwrap();
-        stage.wait(5).await;
+        stage.wait(6).await;
         let gone = noted().await.unwrap();
         assert!(gone.duration_since(bound).as_secs() >= 30, "{bound} {gone}");
     });
