@@ -310,6 +310,15 @@ impl Context {
         let _ = self.signals.send(signal);
     }
 
+    /// Notes a claim that was just made. Nothing has to be looked for at the provider when it is launched, unless our watch
+    /// was faster than the answer: then somebody may have tried already.
+    pub(crate) fn note_fresh(&self, claim: &ClaimName) {
+        let is_seen = self.cluster().claim(claim).is_some();
+        if !is_seen {
+            self.notes().fresh.insert(claim.clone(), ());
+        }
+    }
+
     /// A launch id that no other launch has.
     pub(crate) fn draw_launch_id(&self) -> String {
         let mut notes = self.notes();

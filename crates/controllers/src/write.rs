@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use api::lower::{NodeFacts, OverlayFacts, PodFacts};
 use api::{CapacityBuffer, NodeClaim, NodeOverlay, NodePool, labels};
+use cloud::LaunchId;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Resource;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Status;
 use model::{BufferKey, ClaimName, NodeName, PodKey, PoolName};
 use serde_json::{Value, json};
@@ -77,8 +78,26 @@ fn of_uid(uid: &str) -> DeleteParams {
 pub(crate) async fn create_claim(context: &Context, claim: &NodeClaim) -> Written<Arc<NodeClaim>> {
     let api: Api<NodeClaim> = Api::all(context.client.clone());
     let created = api.create(&PostParams::default(), claim).await;
-    let created = Arc::new(created.map_err(|error| WriteError::from("create nodeclaim", error))?);
-    Ok(created)
+    match created.map_err(|error| WriteError::from("create nodeclaim", error)) {
+        Err(error) if error.is_unanswered() => find_made(&api, claim).await.ok_or(error).map(Arc::new),
+        created => created.map(Arc::new),
+    }
+}
+
+/// Looks a claim up of whose creation no answer came. It may have been made, our watch may be late, and whoever does not
+/// know of it would make it again.
+async fn find_made(api: &Api<NodeClaim>, draft: &NodeClaim) -> Option<NodeClaim> {
+    const PAUSES: [u64; 5] = [100, 200, 400, 800, 1600];
+    let launch = LaunchId::of(draft)?;
+    let pool = draft.metadata.labels.as_ref()?.get(labels::NODE_POOL)?;
+    let of_pool = ListParams::default().labels(&format!("{}={pool}", labels::NODE_POOL));
+    for pause in PAUSES {
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        if let Ok(claims) = api.list(&of_pool).await {
+            return claims.items.into_iter().find(|claim| LaunchId::of(claim).as_ref() == Some(&launch));
+        }
+    }
+    None
 }
 
 /// Changes a claim's metadata.

@@ -224,7 +224,7 @@ async fn create(
         created => created?,
     };
     let name = ClaimName::new(claim.metadata.name.as_deref().unwrap_or_default());
-    context.notes().fresh.insert(name.clone(), ());
+    context.note_fresh(&name);
     if !expected.is_empty() {
         nominate(context, [PlaceId::Claim(name.clone())]);
         context.notes().expected.insert(name.clone(), expected);

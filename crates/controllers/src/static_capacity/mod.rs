@@ -173,11 +173,8 @@ async fn create(context: &Context, pool: &PoolName, fleet: &Fleet) -> Result<(),
         }
     };
     let name = name_of(&claim);
-    {
-        let mut notes = context.notes();
-        notes.fresh.insert(name.clone(), ());
-        notes.growth.entry(pool.clone()).or_default().made(name.clone());
-    }
+    context.note_fresh(&name);
+    context.notes().growth.entry(pool.clone()).or_default().made(name.clone());
     context.learn(Object::Claim(claim));
     context.metrics.claim_created(pool.as_str(), false);
     tracing::info!(NodeClaim.name = %name, NodePool.name = %pool, "created nodeclaim");
