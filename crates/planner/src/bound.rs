@@ -176,10 +176,16 @@ impl Solver<'_> {
             let room = room.iter().map(|amount| (*amount).max(0) as f64);
             columns.push(price.dollars(), room, demanded.iter().map(cap));
         }
-        let row = |row: &Demanded| Row {
-            count: u64::try_from(row.levels.values().map(|level| level.placed).sum::<i64>().max(1)).unwrap_or(0),
-            demand: row.demand.iter().map(|amount| *amount as f64).collect(),
-            kin: kins.binary_search(&&row.menus).unwrap_or(0),
+        let row = |row: &Demanded| {
+            let placed: i64 = row.levels.values().map(|level| level.placed).sum();
+            // A row of which nothing is placed has its worth all the same: another plan may place it.
+            let count = placed.max(1);
+            Row {
+                count: u64::try_from(count).unwrap_or(0),
+                spare: u64::try_from(row.pods - count).unwrap_or(0),
+                demand: row.demand.iter().map(|amount| *amount as f64).collect(),
+                kin: kins.binary_search(&&row.menus).unwrap_or(0),
+            }
         };
         Covering { rows: demanded.iter().map(row).collect(), columns }
     }

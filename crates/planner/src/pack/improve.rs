@@ -108,7 +108,7 @@ impl Solver<'_> {
         false
     }
 
-    fn release(&mut self, pool: usize, bin: &Bin) {
+    pub(super) fn release(&mut self, pool: usize, bin: &Bin) {
         if let Some(kind) = bin.kind {
             let footprint = self.pools[pool].kinds[kind].footprint.clone();
             self.pools[pool].limits.give_back(&footprint);

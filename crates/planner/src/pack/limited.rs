@@ -107,7 +107,8 @@ impl Solver<'_> {
     /// What part of the limits a pod of each order takes at least.
     fn shares_of(&mut self, pool: usize, orders: &[usize]) -> Vec<f64> {
         let crowds = self.crowds(orders);
-        let shapes = self.shapes(pool, orders, &crowds);
+        let even = self.evenly_spread(orders);
+        let shapes = self.shapes(pool, orders, &crowds, &even);
         self.weigh_limits(pool, LIMITS_ALONE);
         let duals = self.guide(pool, &shapes, crowds.len()).relaxed.duals;
         self.thrift = None;

@@ -1,8 +1,10 @@
 //! New nodes for orders, as cheap as can be.
 //!
-//! The relaxed problem says how many nodes of which type an ideal fleet would have and what is on them. Whole nodes are
-//! built after it; what is left over is packed by value for money; then nodes that waste most are merged and dissolved.
+//! The relaxed problem says how many nodes of which type an ideal fleet would have and what is on them. Nodes are built
+//! after it, whole ones first; what is left over is packed by value for money; then nodes that waste most are merged and
+//! dissolved.
 
+mod even;
 mod improve;
 mod limited;
 mod relaxed;
@@ -27,6 +29,10 @@ use work::Work;
 
 /// Rounding of the relaxed problem's numbers.
 const TINY: f64 = 1e-6;
+
+/// A part of an ideal node becomes a whole one if its pods are worth this part of its price. Full nodes are worth all of it,
+/// and what is packed without a guide a few percent less.
+const WORTH_MIN: f64 = 0.98;
 
 impl Solver<'_> {
     /// Packs the orders of every pool; what a pool's limits leave over goes to the pools after it, and then gives up
@@ -155,16 +161,18 @@ impl Solver<'_> {
         bins
     }
 
-    /// The whole nodes of the ideal fleet, and what is left to be packed; nothing when nobody waits.
+    /// The nodes of the ideal fleet, and what is left to be packed; nothing when nobody waits. Of parts of nodes those that
+    /// other pods fill up become whole ones.
     fn pack_ideal(&mut self, pool: usize, orders: &[usize]) -> Option<(Work, Vec<Bin>)> {
         let waiting: Vec<usize> = orders.iter().copied().filter(|order| self.orders[*order].remaining() > 0).collect();
         if waiting.is_empty() {
             return None;
         }
         let crowds = self.crowds(&waiting);
-        let shapes = self.shapes(pool, &waiting, &crowds);
+        let even = self.evenly_spread(&waiting);
+        let shapes = self.shapes(pool, &waiting, &crowds, &even);
         let Guide { columns, relaxed } = self.guide(pool, &shapes, crowds.len());
-        self.bounds.push(relaxed.bound);
+        self.bounds.push(self.worth_anywhere(&shapes, &relaxed.duals, &even));
         self.learn_worths(&shapes, &relaxed.duals);
         let (mut work, shares) = Work::new(pool, shapes, relaxed, &self.pools[pool].rooms);
         let mut bins = Vec::new();
@@ -173,11 +181,30 @@ impl Solver<'_> {
             let price = |share: &Share| columns[share.column];
             price(right).price.cmp(&price(left).price).then(left.column.cmp(&right.column))
         });
-        for share in shares {
+        for share in &shares {
             let whole = (share.machines + TINY).floor() as u32;
             self.build_share(&mut work, columns[share.column], whole, &share.pods, &mut bins);
         }
+        if self.thrift.is_none() {
+            for share in shares.iter().filter(|share| share.machines.fract() > TINY) {
+                self.try_share(&mut work, columns[share.column], &share.pods, &mut bins);
+            }
+        }
         Some((work, bins))
+    }
+
+    /// One more node of a type, unless it would hold too little for its price.
+    fn try_share(&mut self, work: &mut Work, priced: Priced, pods: &[(usize, f64)], bins: &mut Vec<Bin>) {
+        let before = bins.len();
+        self.build_share(work, priced, 1, pods, bins);
+        let Some(bin) = bins.get(before) else { return };
+        if work.worth_on(bin) >= bin.price.dollars() * WORTH_MIN {
+            return;
+        }
+        self.undo(&bins[before..]);
+        self.release(work.pool, &bins[before]);
+        work.take_back(&bins[before]);
+        bins.truncate(before);
     }
 
     /// Keeps what pods are worth, unless that is reckoned in parts of limits instead of money.

@@ -4,6 +4,8 @@ use model::Price;
 
 use super::shapes::Shape;
 use crate::amounts::copies;
+use crate::interner::Want;
+use crate::menus::{Candidate, PoolView};
 use crate::relax::{Columns, Covering, Relaxed, Row, relax};
 use crate::solver::Solver;
 
@@ -12,6 +14,8 @@ use crate::solver::Solver;
 pub(super) struct Priced {
     pub(super) kind: usize,
     pub(super) price: Price,
+    /// The domain that it is bought in, where some pods settle that.
+    pub(super) pin: Want,
 }
 
 /// What the relaxed problem says.
@@ -24,17 +28,8 @@ impl Solver<'_> {
     /// Solves the relaxed problem for some shapes of a pool.
     pub(super) fn guide(&mut self, pool: usize, shapes: &[Shape], crowds: usize) -> Guide {
         let view = &self.pools[pool];
-        let mut columns: Vec<Priced> = Vec::new();
-        let mut menus: Vec<_> = shapes.iter().map(|shape| shape.menu).collect();
-        menus.sort_unstable();
-        menus.dedup();
-        for menu in &menus {
-            let candidates = view.menu(*menu).candidates.iter();
-            columns.extend(candidates.map(|candidate| Priced { kind: candidate.kind, price: candidate.price }));
-        }
-        columns.sort_unstable();
-        columns.dedup();
-        let kin = |shape: &Shape| (shape.menu, shape.crowd, shape.has_ports);
+        let columns = priced(view, shapes);
+        let kin = |shape: &Shape| (shape.menu, shape.pin, shape.crowd, shape.has_ports);
         let mut kins: Vec<_> = shapes.iter().map(kin).collect();
         kins.sort_unstable();
         kins.dedup();
@@ -42,13 +37,16 @@ impl Solver<'_> {
             let own = (0..crowds).map(|crowd| if shape.crowd == Some(crowd) { 1.0 } else { 0.0 });
             let count = u64::try_from(shape.remaining).unwrap_or(0);
             let demand = shape.demand.iter().map(|amount| *amount as f64).chain(own).collect();
-            Row { count, demand, kin: kins.binary_search(&kin(shape)).unwrap_or(0) }
+            let spare = u64::try_from(shape.spare).unwrap_or(0);
+            Row { count, spare, demand, kin: kins.binary_search(&kin(shape)).unwrap_or(0) }
         };
         let mut sold = Columns::with_capacity(columns.len(), self.table.len() + crowds, shapes.len());
         for priced in &columns {
             let room = &view.rooms[priced.kind];
             let cap = |shape: &Shape| {
-                let sold = view.menu(shape.menu).price_of(priced.kind).is_some_and(|price| price <= priced.price);
+                let here = shape.pin == Want::NOTHING || shape.pin == priced.pin;
+                let sold =
+                    here && view.menu(shape.menu).price_of(priced.kind).is_some_and(|price| price <= priced.price);
                 let most = if shape.has_ports || shape.crowd.is_some() { 1 } else { i64::MAX };
                 if sold { u32::try_from(copies(&shape.demand, room).min(most)).unwrap_or(u32::MAX) } else { 0 }
             };
@@ -60,4 +58,27 @@ impl Solver<'_> {
         self.steps += relaxed.steps;
         Guide { columns, relaxed }
     }
+}
+
+/// The types that some shapes can use, at each price that their menus tell. In a domain that pods settle, types cost at
+/// least what these pods pay.
+fn priced(view: &PoolView<'_>, shapes: &[Shape]) -> Vec<Priced> {
+    let mut menus: Vec<_> = shapes.iter().map(|shape| (shape.pin, shape.menu)).collect();
+    menus.sort_unstable();
+    menus.dedup();
+    let anywhere = menus.iter().filter(|(pin, _)| *pin == Want::NOTHING);
+    let mut columns: Vec<Priced> = Vec::new();
+    for (pin, menu) in &menus {
+        let own = view.menu(*menu);
+        let priced = |candidate: &Candidate| Priced { kind: candidate.kind, price: candidate.price, pin: *pin };
+        columns.extend(own.candidates.iter().map(priced));
+        for (_, other) in anywhere.clone().filter(|_| *pin != Want::NOTHING) {
+            let dearer =
+                |candidate: &&Candidate| own.price_of(candidate.kind).is_some_and(|price| price < candidate.price);
+            columns.extend(view.menu(*other).candidates.iter().filter(dearer).map(priced));
+        }
+    }
+    columns.sort_unstable();
+    columns.dedup();
+    columns
 }

@@ -42,7 +42,8 @@ pub(super) fn merged(problem: &Covering, families: &Families) -> Covering {
             sum / count.max(1) as f64
         };
         let kin = family.first().map_or(0, |row| problem.rows[*row].kin);
-        Row { count, demand: (0..resources).map(average).collect(), kin }
+        let spare: u64 = family.iter().map(|row| problem.rows[*row].spare).sum();
+        Row { count, spare, demand: (0..resources).map(average).collect(), kin }
     };
     let rows: Vec<Row> = families.iter().map(row).collect();
     let known = &problem.columns;

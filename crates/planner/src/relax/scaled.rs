@@ -249,7 +249,11 @@ impl Limits {
     /// Writes the pods of each row on one machine of a column.
     fn fill(&self, problem: &Covering, column: usize, pods: &mut [f64]) {
         for ((pods, row), cap) in pods.iter_mut().zip(&problem.rows).zip(problem.columns.caps(column)) {
-            *pods = if self.few { u64::from(*cap).min(row.count) as f64 } else { f64::from(*cap) };
+            *pods = if self.few {
+                u64::from(*cap).min(row.count.saturating_add(row.spare)) as f64
+            } else {
+                f64::from(*cap)
+            };
         }
         for (r, per_unit) in self.pods_per_unit.chunks_exact(pods.len().max(1)).enumerate() {
             let room = room(problem, column, r);
