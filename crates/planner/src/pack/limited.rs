@@ -55,6 +55,9 @@ impl Solver<'_> {
         let ladder: Vec<Weights> = WEIGHTS.into_iter().map(scaled).chain([alone]).collect();
         let mut part = 1.0 - ROUNDING;
         for _ in 0..CHOICES_MAX {
+            if self.interrupt.is_raised() {
+                break;
+            }
             let held = self.hold_back(orders, &shares, part);
             let packed = ladder.iter().map(|weights| self.pack_weighted(pool, orders, *weights, &shares));
             let mut left = 0.0;

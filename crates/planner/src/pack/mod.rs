@@ -68,14 +68,15 @@ impl Solver<'_> {
         let before = self.pools[pool].limits.clone();
         let mut bins = self.pack(pool, orders);
         let overflow = orders.iter().any(|order| self.orders[*order].remaining() > 0);
-        if overflow && self.go_elsewhere(pool, orders) {
+        if overflow && !before.is_unlimited() {
             self.overflowed = true;
-            self.fill_room(&mut bins, orders);
-        } else if overflow && !before.is_unlimited() {
-            self.overflowed = true;
-            self.undo(&bins);
-            self.pools[pool].limits = before;
-            bins = self.pack_within_limits(pool, orders);
+            if self.go_elsewhere(pool, orders) {
+                self.fill_room(&mut bins, orders);
+            } else {
+                self.undo(&bins);
+                self.pools[pool].limits = before;
+                bins = self.pack_within_limits(pool, orders);
+            }
         }
         self.improve(pool, &mut bins);
         self.bins.extend(bins);

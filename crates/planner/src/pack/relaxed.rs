@@ -1,16 +1,18 @@
 //! The relaxed problem: pods and nodes may be split. Its price is a bound, and its nodes are a guide.
 
+use std::cmp::Reverse;
+
 use model::Price;
 
 use super::shapes::Shape;
-use crate::amounts::copies;
+use crate::amounts::{Amounts, copies};
 use crate::interner::Want;
-use crate::menus::{Candidate, PoolView};
+use crate::menus::{Candidate, Menu, PoolView};
 use crate::relax::{Columns, Covering, Relaxed, Row, relax};
 use crate::solver::Solver;
 
 /// A type at one of its prices: narrower demands may make the same type dearer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Priced {
     pub(super) kind: usize,
     pub(super) price: Price,
@@ -41,17 +43,30 @@ impl Solver<'_> {
             Row { count, spare, demand, kin: kins.binary_search(&kin(shape)).unwrap_or(0) }
         };
         let mut sold = Columns::with_capacity(columns.len(), self.table.len() + crowds, shapes.len());
+        let mut demands: Vec<&Amounts> = shapes.iter().map(|shape| &shape.demand).collect();
+        demands.sort_unstable();
+        demands.dedup();
+        let offers: Vec<_> = kins.iter().map(|(menu, pin, ..)| (view.menu(*menu), *pin)).collect();
+        let place = |shape: &Shape| {
+            let (demand, kin) = (demands.binary_search(&&shape.demand), kins.binary_search(&kin(shape)));
+            let most = if shape.has_ports || shape.crowd.is_some() { 1 } else { i64::MAX };
+            (demand.unwrap_or(0), kin.unwrap_or(0), most)
+        };
+        let places: Vec<(usize, usize, i64)> = shapes.iter().map(place).collect();
         for priced in &columns {
             let room = &view.rooms[priced.kind];
-            let cap = |shape: &Shape| {
-                let here = shape.pin == Want::NOTHING || shape.pin == priced.pin;
-                let sold =
-                    here && view.menu(shape.menu).price_of(priced.kind).is_some_and(|price| price <= priced.price);
-                let most = if shape.has_ports || shape.crowd.is_some() { 1 } else { i64::MAX };
-                if sold { u32::try_from(copies(&shape.demand, room).min(most)).unwrap_or(u32::MAX) } else { 0 }
+            // Shapes are many, but of few sizes or few kins.
+            let fitting: Vec<i64> = demands.iter().map(|demand| copies(demand, room)).collect();
+            let is_sold = |(menu, pin): &(&Menu, Want)| {
+                let here = *pin == Want::NOTHING || *pin == priced.pin;
+                here && menu.price_of(priced.kind).is_some_and(|price| price <= priced.price)
+            };
+            let sold_to: Vec<bool> = offers.iter().map(is_sold).collect();
+            let cap = |(demand, kin, most): &(usize, usize, i64)| {
+                if sold_to[*kin] { u32::try_from(fitting[*demand].min(*most)).unwrap_or(u32::MAX) } else { 0 }
             };
             let room = room.iter().map(|amount| (*amount).max(0) as f64).chain((0..crowds).map(|_| 1.0));
-            sold.push(self.cost_of(priced.kind, priced.price), room, shapes.iter().map(cap));
+            sold.push(self.cost_of(priced.kind, priced.price), room, places.iter().map(cap));
         }
         let covering = Covering { rows: shapes.iter().map(row).collect(), columns: sold };
         let relaxed = relax(&covering, self.budget());
@@ -78,7 +93,12 @@ fn priced(view: &PoolView<'_>, shapes: &[Shape]) -> Vec<Priced> {
             columns.extend(view.menu(*other).candidates.iter().filter(dearer).map(priced));
         }
     }
-    columns.sort_unstable();
-    columns.dedup();
+    columns.sort_unstable_by_key(|priced| Reverse((priced.kind, priced.price, priced.pin)));
+    // Of two alike, one of which takes the pods of a domain as well, the other is of no use.
+    columns.dedup_by(|later, earlier| {
+        let alike = (later.kind, later.price) == (earlier.kind, earlier.price);
+        alike && (later.pin == earlier.pin || later.pin == Want::NOTHING)
+    });
+    columns.reverse();
     columns
 }

@@ -77,7 +77,8 @@ pub(crate) struct Columns {
     rows: usize,
     prices: Vec<f64>,
     rooms: Vec<f64>,
-    caps: Vec<u32>,
+    /// Rows times columns are many, and caps are small: see [`Self::cap`].
+    caps: Vec<u16>,
 }
 
 impl Columns {
@@ -104,7 +105,7 @@ impl Columns {
         self.prices.push(price);
         self.rooms.extend(room);
         self.rooms.resize(self.prices.len() * self.resources, 0.0);
-        self.caps.extend(caps);
+        self.caps.extend(caps.into_iter().map(|cap| u16::try_from(cap).unwrap_or(u16::MAX)));
         self.caps.resize(self.prices.len() * self.rows, 0);
     }
 
@@ -120,8 +121,14 @@ impl Columns {
         &self.rooms[column * self.resources..(column + 1) * self.resources]
     }
 
-    fn caps(&self, column: usize) -> &[u32] {
-        &self.caps[column * self.rows..(column + 1) * self.rows]
+    /// The most pods of each row on one machine of a column.
+    fn caps(&self, column: usize) -> impl Iterator<Item = u32> {
+        self.caps[column * self.rows..(column + 1) * self.rows].iter().map(|cap| Self::cap(*cap))
+    }
+
+    /// A cap that is too large to be told is none.
+    fn cap(told: u16) -> u32 {
+        if told == u16::MAX { u32::MAX } else { u32::from(told) }
     }
 }
 
