@@ -310,7 +310,7 @@ impl Solver<'_> {
     }
 }
 
-/// The cheapest type of a node's menu that holds what is on it, within what limits leave.
+/// The cheapest type of a node's menu that holds what is on it, limits aside.
 pub(crate) fn cheapest_holding(pool: &PoolView<'_>, bin: &Bin) -> Option<crate::menus::Candidate> {
     let fits = |candidate: &&crate::menus::Candidate| holds_bin(pool, bin, candidate.kind);
     pool.menu(bin.menu).candidates.iter().find(fits).copied()

@@ -2,8 +2,9 @@
 //!
 //! The relaxed problem of each pool bounds the price of its orders. Where pods could go elsewhere, to places that are
 //! there or past a pool whose limit binds, one relaxed problem over everything is asked instead, and the room of places
-//! is paid for in full with what the pods on it would be worth. If that leaves nothing, pods that no place could take
-//! are bounded alone.
+//! is paid for in full with what the pods on it would be worth. Where pods are left out, another plan may leave out others
+//! of the same priority, be it those that cost most. If that leaves nothing, pods that no place could take are bounded
+//! alone.
 
 use std::collections::BTreeMap;
 
@@ -16,35 +17,65 @@ use crate::solver::Solver;
 /// What a class can be bought from: pools with the part of their types that it can use.
 type Menus = Vec<(usize, MenuId)>;
 
+/// Pods by priority.
+type Levels = BTreeMap<i32, Level>;
+
 /// Pods of one size that can use the same menus.
 pub(crate) struct Demanded {
     pub(crate) demand: Amounts,
     /// By pool.
     menus: Menus,
     pods: i64,
+    levels: Levels,
     pub(crate) classes: Vec<usize>,
 }
 
+/// Pods of one priority.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// Those that could be placed at all.
+    pods: i64,
+    /// Those that the plan places.
+    placed: i64,
+}
+
+impl Level {
+    fn add(&mut self, other: Self) {
+        self.pods += other.pods;
+        self.placed += other.placed;
+    }
+}
+
 impl Solver<'_> {
-    /// A price below which no plan that places as many pods by the same rules can be.
+    /// A price below which no plan that places as many pods of each priority by the same rules can be.
     pub(crate) fn bound(&mut self) -> f64 {
         let places_used = self.places.iter().any(|view| !view.pods.is_empty());
-        let cut = self.leftovers.iter().map(|leftover| self.classes[leftover.class].spec.priority).max();
         let reserves = self.pools.iter().any(|pool| !pool.reserved.is_empty());
-        if !places_used && !reserves && !self.overflowed && cut.is_none() && !self.has_choice() {
+        if !places_used && !reserves && !self.overflowed && self.leftovers.is_empty() && !self.has_choice() {
             return self.bounds.iter().sum();
         }
-        let mut demanded = self.demanded(cut);
-        let bound = self.bound_of(&demanded);
+        self.bound_at_large()
+    }
+
+    /// The same without regard to what was learnt while nodes were filled.
+    pub(crate) fn bound_at_large(&mut self) -> f64 {
+        let places_used = self.places.iter().any(|view| !view.pods.is_empty());
+        let mut left = BTreeMap::new();
+        for leftover in &self.leftovers {
+            *left.entry(leftover.class).or_insert(0) += leftover.pods.len();
+        }
+        let mut demanded = self.demanded(&left);
+        let levels = levels(&demanded);
+        let bound = self.bound_of(&demanded, &levels);
         if places_used {
             demanded.retain(|row| row.classes.iter().all(|class| self.is_homeless(*class)));
-            return bound.max(self.bound_of(&demanded));
+            return bound.max(self.bound_of(&demanded, &levels));
         }
         bound
     }
 
     /// A price below which these pods cannot be had, however places and reservations are used.
-    fn bound_of(&mut self, demanded: &[Demanded]) -> f64 {
+    fn bound_of(&mut self, demanded: &[Demanded], levels: &Levels) -> f64 {
         let covering = self.covering(demanded);
         let relaxed = relax(&covering, self.budget());
         self.steps += relaxed.steps;
@@ -53,7 +84,7 @@ impl Solver<'_> {
         let reserved: f64 = reserved
             .map(|(pool, one)| f64::from(one.capacity) * worth_of(&pool.rooms[one.kind], demanded, &relaxed.duals))
             .sum();
-        (relaxed.bound - room - reserved).max(0.0)
+        (worth_of_placed(demanded, &relaxed.duals, levels) - room - reserved).max(0.0)
     }
 
     /// Whether no place could take a pod of a class, were it empty of this plan's pods.
@@ -66,25 +97,32 @@ impl Solver<'_> {
 
     /// What pods are worth at least, wherever they go, rules between pods aside.
     pub(crate) fn worth_of_classes(&mut self) -> (Vec<Demanded>, Vec<f64>) {
-        let demanded = self.demanded(None);
+        let demanded = self.demanded(&BTreeMap::new());
         let covering = self.covering(&demanded);
         let relaxed = relax(&covering, self.budget());
         self.steps += relaxed.steps;
         (demanded, relaxed.duals)
     }
 
-    /// The pods that every plan must hold. Of a priority up to `cut`, another plan may hold others.
-    fn demanded(&mut self, cut: Option<i32>) -> Vec<Demanded> {
+    /// All pods that could be placed at all; `left` tells how many of each class the plan does not place.
+    fn demanded(&mut self, left: &BTreeMap<usize, usize>) -> Vec<Demanded> {
         let mut rows: BTreeMap<(Amounts, Menus), Vec<usize>> = BTreeMap::new();
         for class in 0..self.classes.len() {
-            if cut.is_none_or(|cut| self.classes[class].spec.priority > cut) {
-                let menus = self.menus_of(class);
+            let menus = self.menus_of(class);
+            if !menus.is_empty() || !left.contains_key(&class) || !self.is_homeless(class) {
                 rows.entry((self.classes[class].demand.clone(), menus)).or_default().push(class);
             }
         }
         let row = |((demand, menus), classes): ((Amounts, Menus), Vec<usize>)| {
-            let pods: usize = classes.iter().map(|class| self.classes[*class].pods.len()).sum();
-            Demanded { demand, menus, pods: i64::try_from(pods).unwrap_or(i64::MAX), classes }
+            let mut levels = Levels::new();
+            for class in &classes {
+                let pods = self.classes[*class].pods.len();
+                let placed = pods - left.get(class).copied().unwrap_or(0).min(pods);
+                let level = levels.entry(self.classes[*class].spec.priority).or_default();
+                level.add(Level { pods: pods as i64, placed: placed as i64 });
+            }
+            let pods = levels.values().map(|level| level.pods).sum();
+            Demanded { demand, menus, pods, levels, classes }
         };
         rows.into_iter().map(row).collect()
     }
@@ -94,18 +132,21 @@ impl Solver<'_> {
         self.pools.len() > 1 && (0..self.classes.len()).any(|class| self.menus_of(class).len() > 1)
     }
 
-    /// Where a class may be bought, in the strictest reading in which it can. Every pool counts: a pod may use room on
-    /// a node that was made for others.
+    /// Where a class may be bought, in the strictest reading in which it can; in any where limits may make it give up its
+    /// wishes. Every pool counts: a pod may use room on a node that was made for others.
     fn menus_of(&mut self, class: usize) -> Menus {
+        let any_reading = self.overflowed || !self.leftovers.is_empty();
+        let mut found = Menus::new();
         for stance in self.stances(class).iter() {
-            let pools = 0..self.pools.len();
-            let menu = |pool: usize| Some((pool, self.menu_without_limits(pool, class, stance)?));
-            let menus: Menus = pools.filter_map(menu).collect();
-            if !menus.is_empty() {
-                return menus;
+            if !found.is_empty() && !any_reading {
+                break;
             }
+            let pools = 0..self.pools.len();
+            found.extend(pools.filter_map(|pool| Some((pool, self.menu_without_limits(pool, class, stance)?))));
         }
-        Vec::new()
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     fn covering(&self, demanded: &[Demanded]) -> Covering {
@@ -135,13 +176,48 @@ impl Solver<'_> {
             let room = room.iter().map(|amount| (*amount).max(0) as f64);
             columns.push(price.dollars(), room, demanded.iter().map(cap));
         }
-        let row = |row: &Demanded| Row {
-            count: u64::try_from(row.pods).unwrap_or(0),
-            demand: row.demand.iter().map(|amount| *amount as f64).collect(),
-            kin: kins.binary_search(&&row.menus).unwrap_or(0),
+        let row = |row: &Demanded| {
+            let placed: i64 = row.levels.values().map(|level| level.placed).sum();
+            // A row of which nothing is placed has its worth all the same: another plan may place it.
+            let count = placed.max(1);
+            Row {
+                count: u64::try_from(count).unwrap_or(0),
+                spare: u64::try_from(row.pods - count).unwrap_or(0),
+                demand: row.demand.iter().map(|amount| *amount as f64).collect(),
+                kin: kins.binary_search(&&row.menus).unwrap_or(0),
+            }
         };
         Covering { rows: demanded.iter().map(row).collect(), columns }
     }
+}
+
+/// Pods by priority of all rows together.
+fn levels(demanded: &[Demanded]) -> Levels {
+    let mut levels = Levels::new();
+    for (priority, level) in demanded.iter().flat_map(|row| &row.levels) {
+        levels.entry(*priority).or_default().add(*level);
+    }
+    levels
+}
+
+/// What pods are worth together if of each priority as many are placed as the plan places, be it those that are worth
+/// least.
+fn worth_of_placed(demanded: &[Demanded], duals: &[f64], levels: &Levels) -> f64 {
+    let mut least = 0.0;
+    for (priority, all) in levels {
+        let own = |(row, dual): (&Demanded, &f64)| Some((*dual, row.levels.get(priority)?.pods));
+        let mut pods: Vec<(f64, i64)> = demanded.iter().zip(duals).filter_map(own).collect();
+        pods.sort_by(|left, right| left.0.total_cmp(&right.0));
+        // Those that are not asked about may be among the placed ones.
+        let others = all.pods - pods.iter().map(|(_, pods)| pods).sum::<i64>();
+        let mut needed = all.placed - others;
+        for (dual, pods) in pods {
+            let taken = needed.min(pods).max(0);
+            least += dual * taken as f64;
+            needed -= taken;
+        }
+    }
+    least
 }
 
 /// No choice of pods for this room is worth more.

@@ -49,7 +49,7 @@ pub use interrupt::Interrupt;
 use std::collections::BTreeMap;
 
 use menus::PoolView;
-use model::{Plan, Snapshot};
+use model::{Plan, Price, Snapshot};
 use search::Wishes;
 use solver::{Barred, Solver};
 
@@ -79,8 +79,12 @@ pub fn place_until(snapshot: &Snapshot, config: &PlaceConfig, interrupt: &Interr
         }
         let mut solver = Solver::new(snapshot, config, interrupt, BTreeMap::new());
         if search::improve(&mut solver, &known, wishes) {
-            known = solver.cost();
-            plan = Plan { bound: plan.bound, ..solver.finish() };
+            let cost = solver.cost();
+            // A bound holds for plans that place as many pods.
+            let is_comparable = cost.unplaced == known.unplaced;
+            let bound = if is_comparable { plan.bound } else { Price::from_dollars(solver.bound_at_large()) };
+            known = cost;
+            plan = Plan { bound, ..solver.finish() };
         }
     }
     plan

@@ -98,7 +98,7 @@ pub(crate) struct Solver<'a> {
     pub(crate) bounds: Vec<f64>,
     /// What one pod of an order adds at least to the price of any node that holds it; nothing is known of others.
     pub(crate) worths: BTreeMap<usize, f64>,
-    /// While limits bind: what each type of the pool takes of them.
+    /// While limits bind: what each type of the pool costs by what it takes of them.
     pub(crate) thrift: Option<Vec<f64>>,
     /// What is left of each reservation.
     pub(crate) reservations: BTreeMap<Text, u32>,

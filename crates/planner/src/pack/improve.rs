@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use model::Price;
 
 use super::TINY;
-use crate::bins::{Bin, cheapest_holding};
+use crate::bins::{Bin, holds_bin};
+use crate::menus::Candidate;
 use crate::solver::Solver;
 
 /// Pods that second thoughts may look at, for each pod that was packed: so that they cost no more than the first ones.
@@ -107,7 +108,7 @@ impl Solver<'_> {
         false
     }
 
-    fn release(&mut self, pool: usize, bin: &Bin) {
+    pub(super) fn release(&mut self, pool: usize, bin: &Bin) {
         if let Some(kind) = bin.kind {
             let footprint = self.pools[pool].kinds[kind].footprint.clone();
             self.pools[pool].limits.give_back(&footprint);
@@ -224,7 +225,14 @@ impl Solver<'_> {
         if rest.loads.is_empty() {
             return Some(Dissolved { rest: None, changed });
         }
-        let cheapest = cheapest_holding(&self.pools[source.pool], &rest)?;
+        let view = &self.pools[source.pool];
+        let given_back = &view.kinds[source.kind?].footprint;
+        let fits = |candidate: &&Candidate| {
+            let footprint = &view.kinds[candidate.kind].footprint;
+            holds_bin(view, &rest, candidate.kind)
+                && (view.limits.is_unlimited() || view.limits.admit(footprint, given_back).is_ok())
+        };
+        let cheapest = *view.menu(rest.menu).candidates.iter().find(fits)?;
         if cheapest.price >= source.price {
             return None;
         }

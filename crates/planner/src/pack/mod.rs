@@ -1,9 +1,12 @@
 //! New nodes for orders, as cheap as can be.
 //!
-//! The relaxed problem says how many nodes of which type an ideal fleet would have and what is on them. Whole nodes are
-//! built after it; what is left over is packed by value for money; then nodes that waste most are merged and dissolved.
+//! The relaxed problem says how many nodes of which type an ideal fleet would have and what is on them. Nodes are built
+//! after it, whole ones first; what is left over is packed by value for money; then nodes that waste most are merged and
+//! dissolved.
 
+mod even;
 mod improve;
+mod limited;
 mod relaxed;
 mod rest;
 mod shapes;
@@ -15,8 +18,8 @@ use model::Price;
 
 use crate::amounts::copies_beside;
 use crate::bins::{Bin, Load, cheapest_holding, holds_bin};
-use crate::limits::Limits;
-use crate::menus::{Candidate, KindView, MenuId};
+use crate::interner::Want;
+use crate::menus::{Candidate, MenuId};
 use crate::relax::Share;
 use crate::solver::{Leftover, Order, Solver};
 use crate::stance::Stance;
@@ -26,6 +29,10 @@ use work::Work;
 
 /// Rounding of the relaxed problem's numbers.
 const TINY: f64 = 1e-6;
+
+/// A part of an ideal node becomes a whole one if its pods are worth this part of its price. Full nodes are worth all of it,
+/// and what is packed without a guide a few percent less.
+const WORTH_MIN: f64 = 0.98;
 
 impl Solver<'_> {
     /// Packs the orders of every pool; what a pool's limits leave over goes to the pools after it, and then gives up
@@ -63,12 +70,35 @@ impl Solver<'_> {
         let overflow = orders.iter().any(|order| self.orders[*order].remaining() > 0);
         if overflow && !before.is_unlimited() {
             self.overflowed = true;
-            self.undo(&bins);
-            self.pools[pool].limits = before;
-            bins = self.pack_by_priority(pool, orders);
+            if self.go_elsewhere(pool, orders) {
+                self.fill_room(&mut bins, orders);
+            } else {
+                self.undo(&bins);
+                self.pools[pool].limits = before;
+                bins = self.pack_within_limits(pool, orders);
+            }
         }
         self.improve(pool, &mut bins);
         self.bins.extend(bins);
+    }
+
+    /// Whether all pods that wait find a later pool without limits.
+    fn go_elsewhere(&mut self, pool: usize, orders: &[usize]) -> bool {
+        let later = pool + 1..self.pools.len();
+        let unlimited: Vec<usize> = later.filter(|later| self.pools[*later].limits.is_unlimited()).collect();
+        orders.iter().all(|order| {
+            let Order { class, pin, ref stance, .. } = self.orders[*order];
+            let stance = Rc::clone(stance);
+            self.orders[*order].remaining() == 0
+                || unlimited.iter().any(|later| self.next_menu(*later, class, pin, &stance).is_some())
+        })
+    }
+
+    /// What a pool sells to pods whose domains are settled.
+    fn next_menu(&mut self, pool: usize, class: usize, pin: Want, stance: &Stance) -> Option<MenuId> {
+        let menu = self.menu_for(pool, class, stance)?;
+        let menu = self.pools[pool].join(menu, pin, &self.wants)?;
+        self.price_for(pool, menu, class).map(|_| menu)
     }
 
     fn can_buy(&mut self, pool: usize, order: usize) -> bool {
@@ -84,96 +114,6 @@ impl Solver<'_> {
                 self.orders[load.order].settled -= pods;
             }
         }
-    }
-
-    /// Under a limit that binds, higher priorities get their nodes first; lower ones use what room these leave.
-    fn pack_by_priority(&mut self, pool: usize, orders: &[usize]) -> Vec<Bin> {
-        let priority = |solver: &Self, order: usize| solver.classes[solver.orders[order].class].spec.priority;
-        let mut priorities: Vec<i32> = orders.iter().map(|order| priority(self, *order)).collect();
-        priorities.sort_unstable_by(|left, right| right.cmp(left));
-        priorities.dedup();
-        let mut bins: Vec<Bin> = Vec::new();
-        for level in priorities {
-            let own: Vec<usize> = orders.iter().copied().filter(|order| priority(self, *order) == level).collect();
-            self.pack_level(pool, &own, &mut bins);
-        }
-        bins
-    }
-
-    /// Packs one priority for little money, and if that leaves pods out, for little of what the limits leave.
-    fn pack_level(&mut self, pool: usize, orders: &[usize], bins: &mut Vec<Bin>) {
-        let before = (bins.clone(), self.pools[pool].limits.clone(), self.settled_of(orders));
-        let left = self.pack_and_fill(pool, orders, bins);
-        if left == 0 {
-            return;
-        }
-        let cheap = (bins.clone(), self.pools[pool].limits.clone(), self.settled_of(orders));
-        self.restore(pool, orders, bins, before);
-        let limits = &self.pools[pool].limits;
-        let share = |kind: &KindView<'_>| limits.share(&kind.footprint);
-        self.thrift = Some(self.pools[pool].kinds.iter().map(share).collect());
-        let left_by_thrift = self.pack_and_fill(pool, orders, bins);
-        self.thrift = None;
-        if left_by_thrift >= left {
-            self.restore(pool, orders, bins, cheap);
-        }
-    }
-
-    fn pack_and_fill(&mut self, pool: usize, orders: &[usize], bins: &mut Vec<Bin>) -> i64 {
-        self.fill_room(bins, orders);
-        bins.extend(self.pack(pool, orders));
-        self.fill_room(bins, orders);
-        orders.iter().map(|order| self.orders[*order].remaining()).sum()
-    }
-
-    fn settled_of(&self, orders: &[usize]) -> Vec<usize> {
-        orders.iter().map(|order| self.orders[*order].settled).collect()
-    }
-
-    fn restore(&mut self, pool: usize, orders: &[usize], bins: &mut Vec<Bin>, before: (Vec<Bin>, Limits, Vec<usize>)) {
-        let (known, limits, settled) = before;
-        *bins = known;
-        self.pools[pool].limits = limits;
-        orders.iter().zip(settled).for_each(|(order, settled)| self.orders[*order].settled = settled);
-    }
-
-    /// What a node of a type counts in the search: its price, or its part of what limits leave.
-    fn cost_of(&self, kind: usize, price: Price) -> f64 {
-        match &self.thrift {
-            Some(shares) => shares.get(kind).copied().unwrap_or(0.0) + price.dollars() * TINY,
-            None => price.dollars(),
-        }
-    }
-
-    /// Puts waiting pods into room that nodes have anyway, as the types they are filled for.
-    fn fill_room(&mut self, bins: &mut Vec<Bin>, orders: &[usize]) {
-        for order in orders {
-            let mut position = 0;
-            while position < bins.len() && self.orders[*order].remaining() > 0 {
-                self.steps += 1;
-                let kind = bins[position].kind;
-                let waiting = self.orders[*order].remaining();
-                let joining = kind.and_then(|kind| self.joining(&bins[position], kind, *order, waiting));
-                if let Some(joining) = joining.filter(|joining| joining.price == bins[position].price) {
-                    let mut bin = self.split(bins, position);
-                    self.add_to(&mut bin, *order, joining.copies, joining);
-                    bins[position] = bin;
-                }
-                position += 1;
-            }
-        }
-    }
-
-    /// One of several nodes alike, for itself; the others go to the end of the list.
-    fn split(&self, bins: &mut Vec<Bin>, position: usize) -> Bin {
-        let mut bin = bins[position].clone();
-        if bin.times > 1 {
-            let mut others = bin.clone();
-            others.times -= 1;
-            bins.push(others);
-            bin.times = 1;
-        }
-        bin
     }
 
     /// Types for nodes whose pods wished to share a host; those that limits do not allow are given up.
@@ -217,14 +157,23 @@ impl Solver<'_> {
 
     /// Nodes for as many pods of the orders as the pool's limits allow.
     fn pack(&mut self, pool: usize, orders: &[usize]) -> Vec<Bin> {
+        let Some((mut work, mut bins)) = self.pack_ideal(pool, orders) else { return Vec::new() };
+        self.build_rest(&mut work, &mut bins);
+        bins
+    }
+
+    /// The nodes of the ideal fleet, and what is left to be packed; nothing when nobody waits. Of parts of nodes those that
+    /// other pods fill up become whole ones.
+    fn pack_ideal(&mut self, pool: usize, orders: &[usize]) -> Option<(Work, Vec<Bin>)> {
         let waiting: Vec<usize> = orders.iter().copied().filter(|order| self.orders[*order].remaining() > 0).collect();
         if waiting.is_empty() {
-            return Vec::new();
+            return None;
         }
         let crowds = self.crowds(&waiting);
-        let shapes = self.shapes(pool, &waiting, &crowds);
+        let even = self.evenly_spread(&waiting);
+        let shapes = self.shapes(pool, &waiting, &crowds, &even);
         let Guide { columns, relaxed } = self.guide(pool, &shapes, crowds.len());
-        self.bounds.push(relaxed.bound);
+        self.bounds.push(self.worth_anywhere(&shapes, &relaxed.duals, &even));
         self.learn_worths(&shapes, &relaxed.duals);
         let (mut work, shares) = Work::new(pool, shapes, relaxed, &self.pools[pool].rooms);
         let mut bins = Vec::new();
@@ -233,12 +182,30 @@ impl Solver<'_> {
             let price = |share: &Share| columns[share.column];
             price(right).price.cmp(&price(left).price).then(left.column.cmp(&right.column))
         });
-        for share in shares {
+        for share in &shares {
             let whole = (share.machines + TINY).floor() as u32;
             self.build_share(&mut work, columns[share.column], whole, &share.pods, &mut bins);
         }
-        self.build_rest(&mut work, &mut bins);
-        bins
+        if self.thrift.is_none() {
+            for share in shares.iter().filter(|share| share.machines.fract() > TINY) {
+                self.try_share(&mut work, columns[share.column], &share.pods, &mut bins);
+            }
+        }
+        Some((work, bins))
+    }
+
+    /// One more node of a type, unless it would hold too little for its price.
+    fn try_share(&mut self, work: &mut Work, priced: Priced, pods: &[(usize, f64)], bins: &mut Vec<Bin>) {
+        let before = bins.len();
+        self.build_share(work, priced, 1, pods, bins);
+        let Some(bin) = bins.get(before) else { return };
+        if work.worth_on(bin) >= bin.price.dollars() * WORTH_MIN {
+            return;
+        }
+        self.undo(&bins[before..]);
+        self.release(work.pool, &bins[before]);
+        work.take_back(&bins[before]);
+        bins.truncate(before);
     }
 
     /// Keeps what pods are worth, unless that is reckoned in parts of limits instead of money.
@@ -391,9 +358,7 @@ impl Solver<'_> {
             let (class, pin) = (self.orders[order].class, self.orders[order].pin);
             let stance = Rc::clone(&self.orders[order].stance);
             let next = (pool + 1..self.pools.len()).find_map(|next| {
-                let menu = self.menu_for(next, class, &stance)?;
-                let menu = self.pools[next].join(menu, pin, &self.wants)?;
-                self.price_for(next, menu, class).map(|_| (next, menu, Rc::clone(&stance)))
+                self.next_menu(next, class, pin, &stance).map(|menu| (next, menu, Rc::clone(&stance)))
             });
             match next.or_else(|| self.relaxed_order(class, &stance)) {
                 Some((pool, menu, stance)) => {

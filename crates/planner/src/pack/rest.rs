@@ -4,6 +4,7 @@ use super::TINY;
 use super::work::{Hope, Work};
 use crate::amounts::{add_times, copies_beside};
 use crate::bins::Bin;
+use crate::interner::Want;
 use crate::menus::{Candidate, MenuId};
 use crate::solver::Solver;
 
@@ -77,13 +78,15 @@ impl Solver<'_> {
     fn value_of(&mut self, work: &Work, first: usize, kind: usize, menu: MenuId) -> f64 {
         let view = &self.pools[work.pool];
         let price = view.menu(menu).price_of(kind);
+        let pin = work.shapes[first].pin;
         let mut used = work.shapes[first].demand.clone();
         let mut value = work.worth[first];
         let mut crowded: Vec<usize> = work.shapes[first].crowd.into_iter().collect();
         self.steps += work.shapes.len() as u64;
         for (index, shape) in work.shapes.iter().enumerate().skip(first) {
             let waiting = shape.remaining - i64::from(index == first);
-            if waiting <= 0 || view.menu(shape.menu).price_of(kind).is_none_or(|own| Some(own) > price) {
+            let elsewhere = pin != Want::NOTHING && shape.pin != Want::NOTHING && shape.pin != pin;
+            if waiting <= 0 || elsewhere || view.menu(shape.menu).price_of(kind).is_none_or(|own| Some(own) > price) {
                 continue;
             }
             let mut copies = copies_beside(&shape.demand, &used, &view.rooms[kind]).min(waiting);

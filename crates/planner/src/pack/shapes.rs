@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::even::Evenly;
 use crate::amounts::Amounts;
+use crate::interner::Want;
 use crate::menus::MenuId;
 use crate::solver::Solver;
 use crate::tallies::TallyId;
@@ -12,12 +14,16 @@ use crate::tallies::TallyId;
 pub(super) struct Shape {
     pub(super) demand: Amounts,
     pub(super) menu: MenuId,
+    /// The domain that such pods have in every plan.
+    pub(super) pin: Want,
     /// Of the crowds, the one that such a pod belongs to.
     pub(super) crowd: Option<usize>,
     /// Whether two such pods cannot share a host because of a port.
     pub(super) has_ports: bool,
     pub(super) orders: Vec<usize>,
     pub(super) remaining: i64,
+    /// How many more of them another plan could have in their domain.
+    pub(super) spare: i64,
     /// How much of the roomiest type one pod takes, of the resource it takes most of.
     share: f64,
 }
@@ -53,9 +59,9 @@ impl Solver<'_> {
     }
 
     /// The shapes of some orders, largest first.
-    pub(super) fn shapes(&mut self, pool: usize, orders: &[usize], crowds: &[Crowd]) -> Vec<Shape> {
+    pub(super) fn shapes(&mut self, pool: usize, orders: &[usize], crowds: &[Crowd], even: &Evenly) -> Vec<Shape> {
         let roomiest = self.roomiest(pool);
-        let mut known: BTreeMap<(Amounts, MenuId, Option<usize>, bool), usize> = BTreeMap::new();
+        let mut known: BTreeMap<(Amounts, MenuId, Want, Option<usize>, bool), usize> = BTreeMap::new();
         let mut shapes: Vec<Shape> = Vec::new();
         for number in orders {
             let order = &self.orders[*number];
@@ -66,16 +72,32 @@ impl Solver<'_> {
                 .position(|crowd| limits.iter().any(|limit| limit.is_solitary() && limit.tally == crowd.tally));
             let has_ports = !class.spec.host_ports.is_empty();
             // Another plan could choose other domains than these pods were given: no bound may rest on them.
-            let menu = self.pools[pool].join(MenuId::OWN, order.stance.want, &self.wants).unwrap_or(order.menu);
-            let key = (class.demand.clone(), menu, crowd, has_ports);
+            let (menu, pin) = if even.contains_key(&order.class) {
+                (order.menu, order.pin)
+            } else {
+                let menu = self.pools[pool].join(MenuId::OWN, order.stance.want, &self.wants);
+                (menu.unwrap_or(order.menu), Want::NOTHING)
+            };
+            let key = (class.demand.clone(), menu, pin, crowd, has_ports);
             let position = *known.entry(key).or_insert_with(|| {
                 let demand = class.demand.clone();
                 let share = share(&demand, &roomiest);
-                shapes.push(Shape { demand, menu, crowd, has_ports, orders: Vec::new(), remaining: 0, share });
+                shapes.push(Shape {
+                    demand,
+                    menu,
+                    pin,
+                    crowd,
+                    has_ports,
+                    orders: Vec::new(),
+                    remaining: 0,
+                    spare: 0,
+                    share,
+                });
                 shapes.len() - 1
             });
             shapes[position].orders.push(*number);
             shapes[position].remaining += order.remaining();
+            shapes[position].spare += even.get(&order.class).map_or(0, |even| even.most - order.remaining());
         }
         shapes.sort_by(|left, right| {
             let key =

@@ -71,6 +71,25 @@ impl Work {
         self.shapes.iter().zip(&self.worth).map(worth).sum()
     }
 
+    /// What the pods on a node are worth.
+    pub(super) fn worth_on(&self, bin: &Bin) -> f64 {
+        let worth =
+            |load: &Load| f64::from(load.pods) * self.shape_of.get(&load.order).map_or(0.0, |shape| self.worth[*shape]);
+        bin.loads.iter().map(worth).sum()
+    }
+
+    /// Lets the pods of a node wait again.
+    pub(super) fn take_back(&mut self, bin: &Bin) {
+        for load in &bin.loads {
+            let Some(shape) = self.shape_of.get(&load.order) else { continue };
+            let shape = &mut self.shapes[*shape];
+            shape.remaining += i64::from(load.pods) * i64::from(bin.times);
+            if !shape.orders.contains(&load.order) {
+                shape.orders.push(load.order);
+            }
+        }
+    }
+
     /// How many pods of a family are on a node.
     pub(super) fn on(&self, bin: &Bin, family: usize) -> f64 {
         let of_family =

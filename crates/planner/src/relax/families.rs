@@ -42,15 +42,17 @@ pub(super) fn merged(problem: &Covering, families: &Families) -> Covering {
             sum / count.max(1) as f64
         };
         let kin = family.first().map_or(0, |row| problem.rows[*row].kin);
-        Row { count, demand: (0..resources).map(average).collect(), kin }
+        let spare: u64 = family.iter().map(|row| problem.rows[*row].spare).sum();
+        Row { count, spare, demand: (0..resources).map(average).collect(), kin }
     };
     let rows: Vec<Row> = families.iter().map(row).collect();
     let known = &problem.columns;
     let mut columns = Columns::with_capacity(known.len(), known.resources, rows.len());
     for column in 0..known.len() {
+        let caps: Vec<u32> = known.caps(column).collect();
         // Between the caps of its largest and its smallest pods: a guide, on which no bound rests.
         let cap = |family: &Vec<usize>| {
-            let caps = family.iter().map(|row| known.caps(column)[*row]);
+            let caps = family.iter().map(|row| caps[*row]);
             let (least, most) = caps.fold((u32::MAX, 0), |(least, most), cap| (least.min(cap), most.max(cap)));
             least + (most - least) / 2
         };

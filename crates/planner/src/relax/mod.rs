@@ -63,6 +63,8 @@ const FOUND_BASE: u32 = 20;
 pub(crate) struct Row {
     /// How many there are; a row without pods is ignored.
     pub(crate) count: u64,
+    /// How many more there could be in another placement that the bound is to hold for.
+    pub(crate) spare: u64,
     /// What one pod needs of each resource, in the units of the columns' room.
     pub(crate) demand: Vec<f64>,
     /// Rows of one kin differ in size only: where one may run, others that fit may too.
@@ -75,7 +77,8 @@ pub(crate) struct Columns {
     rows: usize,
     prices: Vec<f64>,
     rooms: Vec<f64>,
-    caps: Vec<u32>,
+    /// Rows times columns are many, and caps are small: see [`Self::cap`].
+    caps: Vec<u16>,
 }
 
 impl Columns {
@@ -102,7 +105,7 @@ impl Columns {
         self.prices.push(price);
         self.rooms.extend(room);
         self.rooms.resize(self.prices.len() * self.resources, 0.0);
-        self.caps.extend(caps);
+        self.caps.extend(caps.into_iter().map(|cap| u16::try_from(cap).unwrap_or(u16::MAX)));
         self.caps.resize(self.prices.len() * self.rows, 0);
     }
 
@@ -118,8 +121,14 @@ impl Columns {
         &self.rooms[column * self.resources..(column + 1) * self.resources]
     }
 
-    fn caps(&self, column: usize) -> &[u32] {
-        &self.caps[column * self.rows..(column + 1) * self.rows]
+    /// The most pods of each row on one machine of a column.
+    fn caps(&self, column: usize) -> impl Iterator<Item = u32> {
+        self.caps[column * self.rows..(column + 1) * self.rows].iter().map(|cap| Self::cap(*cap))
+    }
+
+    /// A cap that is too large to be told is none.
+    fn cap(told: u16) -> u32 {
+        if told == u16::MAX { u32::MAX } else { u32::from(told) }
     }
 }
 
@@ -142,6 +151,7 @@ pub(crate) struct Share {
 /// What [`relax`] found.
 pub(crate) struct Relaxed {
     /// No placement of all coverable rows is cheaper.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests ask"))]
     pub(crate) bound: f64,
     /// Worth of one pod of each row; the bound is their sum over all pods. Zero for uncoverable rows.
     pub(crate) duals: Vec<f64>,
@@ -165,7 +175,7 @@ pub(crate) struct Relaxed {
 ///
 /// A step is one column looked at or one pivot of a simplex method; a look costs about rows times tight resources,
 /// a pivot of the master rows squared. When the budget is exhausted the best bound so far is returned, which holds
-/// all the same. When rows are few, caps above the number of pods of a row are lowered to it, which makes the bound
+/// all the same. When rows are few, caps above the number of pods that a row may have are lowered to it, which makes the bound
 /// better than that of the plain relaxation if machines are large for the pods there are.
 ///
 /// Rows beyond [`ROWS_MAX`] are mixed by families of like ones. The bound is then proven for each row as it is, from

@@ -185,19 +185,20 @@ impl Offers<'_> {
         let width = self.scaled.scales.len() + self.scaled.rows.len();
         let mut pods = vec![0.0; self.problem.rows.len()];
         let mut offer = vec![0.0; width];
-        // Nothing that offers less in all covers what offers more.
-        let mut weights: Vec<(f64, usize)> = Vec::with_capacity(self.limits.priced.len());
-        for &column in &self.limits.priced {
-            if self.write(column, &mut pods, &mut offer) {
-                weights.push((offer.iter().sum(), column));
-            }
-        }
+        // Nothing that has less room in all covers what has more; of equals the first is asked first.
+        let weight = |column: usize| {
+            let part = |(r, scale): &(usize, f64)| room(self.problem, column, *r) / scale;
+            self.scaled.scales.iter().map(part).sum::<f64>() / self.problem.columns.price(column)
+        };
+        let mut weights: Vec<(f64, usize)> =
+            self.limits.priced.iter().map(|column| (weight(*column), *column)).collect();
         weights.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let covers = |mine: &[f64], yours: &[f64]| mine.iter().zip(yours).all(|(x, y)| *x >= y * (1.0 - 1e-12));
         let mut kept = Kept { columns: Vec::new(), offers: Vec::new() };
         for (_, column) in weights {
-            self.write(column, &mut pods, &mut offer);
-            if !kept.offers.chunks_exact(width).any(|known| covers(known, &offer)) {
+            if self.write(column, &mut pods, &mut offer)
+                && !kept.offers.chunks_exact(width).any(|known| covers(known, &offer))
+            {
                 kept.columns.push((column, kept.offers.len()));
                 kept.offers.extend(&offer);
             }
@@ -249,7 +250,8 @@ impl Limits {
     /// Writes the pods of each row on one machine of a column.
     fn fill(&self, problem: &Covering, column: usize, pods: &mut [f64]) {
         for ((pods, row), cap) in pods.iter_mut().zip(&problem.rows).zip(problem.columns.caps(column)) {
-            *pods = if self.few { u64::from(*cap).min(row.count) as f64 } else { f64::from(*cap) };
+            *pods =
+                if self.few { u64::from(cap).min(row.count.saturating_add(row.spare)) as f64 } else { f64::from(cap) };
         }
         for (r, per_unit) in self.pods_per_unit.chunks_exact(pods.len().max(1)).enumerate() {
             let room = room(problem, column, r);

@@ -50,7 +50,7 @@ fn covering(text: &str) -> Covering {
         let parts: Vec<Vec<f64>> =
             rest.split(':').map(|part| part.split_whitespace().map(|x| x.parse().unwrap()).collect()).collect();
         match kind {
-            "row" => problem.rows.push(Row { count: parts[0][0] as u64, demand: parts[1].clone(), kin: 0 }),
+            "row" => problem.rows.push(Row { count: parts[0][0] as u64, spare: 0, demand: parts[1].clone(), kin: 0 }),
             _ => problem.columns.push(Column {
                 price: parts[0][0],
                 room: parts[1].clone(),
@@ -194,7 +194,7 @@ fn random(dice: &mut Dice, rows_max: u64, columns_max: u64, count_max: u64) -> C
     let mut problem = Covering { rows: Vec::new(), columns: Vec::new() };
     for _ in 0..rows {
         let demand = (0..resources).map(|_| dice.below(5) as f64).collect();
-        problem.rows.push(Row { count: 1 + dice.below(count_max), demand, kin: dice.below(3) as usize });
+        problem.rows.push(Row { count: 1 + dice.below(count_max), spare: 0, demand, kin: dice.below(3) as usize });
     }
     for _ in 0..columns {
         let room: Vec<f64> = (0..resources).map(|_| dice.below(16) as f64).collect();
@@ -368,7 +368,12 @@ fn equal_rows_and_columns_do_not_make_it_circle() {
     let (rows, columns) = (40, 60);
     let mut problem = Covering { rows: Vec::new(), columns: Vec::new() };
     for k in 0..rows {
-        problem.rows.push(Row { count: 6, demand: vec![1.0 + f64::from(k % 2), 2.0 - f64::from(k % 2), 1.0], kin: 0 });
+        problem.rows.push(Row {
+            count: 6,
+            spare: 0,
+            demand: vec![1.0 + f64::from(k % 2), 2.0 - f64::from(k % 2), 1.0],
+            kin: 0,
+        });
     }
     for j in 0..columns {
         let size = f64::from(1 << (j % 4));
@@ -383,7 +388,7 @@ fn equal_rows_and_columns_do_not_make_it_circle() {
 #[test]
 fn rows_that_run_out_together_do_not_stall_it() {
     // Every machine takes all pods of many rows, so one pattern empties all rows at once.
-    let row = |k: i32| Row { count: 3, demand: vec![1.0 + f64::from(k % 7), 3.0 + f64::from(k % 5)], kin: 0 };
+    let row = |k: i32| Row { count: 3, spare: 0, demand: vec![1.0 + f64::from(k % 7), 3.0 + f64::from(k % 5)], kin: 0 };
     let rows: Vec<Row> = (0..60).map(row).collect();
     let columns = (1..20).map(|size| {
         let room = vec![40.0 * f64::from(size), 50.0 * f64::from(size)];
@@ -408,7 +413,7 @@ fn many_rows_are_bounded_by_families_soundly() {
             let like = k % alike;
             let grown = 1.0 + dice.below(100) as f64 / 400.0;
             let demand: Vec<f64> = problem.rows[like].demand.iter().map(|amount| amount * grown).collect();
-            problem.rows.push(Row { count: 1 + dice.below(9), demand, kin: like });
+            problem.rows.push(Row { count: 1 + dice.below(9), spare: 0, demand, kin: like });
             for column in &mut problem.columns {
                 column.caps.push(column.caps[like]);
             }

@@ -63,8 +63,8 @@ fn its_zone_counts_while_it_is_there() {
     check(
         &going("spread=zone/1/taints"),
         expect![[r#"
-        default m.large a $0.1: web-0 web-2
-        default m.large b $0.11: web-1 web-3"#]],
+            default m.large b $0.11: web-1 web-3
+            default m.large a $0.1: web-0 web-2"#]],
     );
 }
 

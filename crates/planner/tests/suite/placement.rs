@@ -347,8 +347,8 @@ fn claims_of_heavier_pools_grow_first_and_of_lighter_ones_never() {
          pod  first  cpu=2
          pod  second cpu=1",
         expect![[r#"
-            heavy m.large|m.xlarge a $0.1: first
-            light m.large|m.xlarge a $0.1: second"#]],
+            heavy m.large|m.xlarge a $0.1: second
+            light m.large|m.xlarge a $0.1: first"#]],
     );
 }
 

@@ -34,17 +34,17 @@ fn pods_spread_over_whatever_label_is_named() {
     check(
         &in_three_zones("pod web*6 cpu=500m spread=zone/1"),
         expect![[r#"
-        default m.xlarge a $0.2: web-0 web-3
-        default m.xlarge b $0.21: web-1 web-4
-        default m.xlarge c $0.22: web-2 web-5"#]],
+            default m.xlarge c $0.22: web-2 web-5
+            default m.xlarge b $0.21: web-1 web-4
+            default m.xlarge a $0.2: web-0 web-3"#]],
     );
     check(
         "type m.large cpu=4 mem=8Gi a:0.10 spot:a:0.04
          pool default
          pod  web*4 cpu=500m spread=capacity/1",
         expect![[r#"
-            default m.large a $0.04: web-0 web-2
-            default m.large a $0.1: web-1 web-3"#]],
+            default m.large a $0.1: web-1 web-3
+            default m.large a $0.04: web-0 web-2"#]],
     );
     check(
         "type m.large cpu=4 mem=8Gi a:0.10
@@ -97,14 +97,14 @@ fn domains_are_those_that_pool_and_pod_allow() {
          pool default require=zone:In:a|b
          pod  web*4 cpu=500m spread=zone/1",
         expect![[r#"
-            default m.xlarge a $0.2: web-0 web-2
-            default m.xlarge b $0.21: web-1 web-3"#]],
+            default m.xlarge b $0.21: web-1 web-3
+            default m.xlarge a $0.2: web-0 web-2"#]],
     );
     check(
         &in_three_zones("pod web*4 cpu=500m spread=zone/1 affinity=zone:In:b|c"),
         expect![[r#"
-        default m.xlarge b $0.21: web-0 web-2
-        default m.xlarge c $0.22: web-1 web-3"#]],
+            default m.xlarge c $0.22: web-1 web-3
+            default m.xlarge b $0.21: web-0 web-2"#]],
     );
 }
 
