@@ -110,8 +110,9 @@ async fn forward(upstream: Client, way: Way, request: Request<Incoming>) -> Answ
     let is_watch = is_watch(&head);
     let cut = way.sky.cut();
     let response = upstream.send(upstream_request(head, body)).await.map_err(|_| Dropped)?;
-    if is_watch && fate != Fate::AnswerLost {
-        return Ok(watched(response, &way.sky, cut));
+    if is_watch {
+        // The answer to a watch does not end by itself: it is lost as soon as it begins.
+        return if fate == Fate::AnswerLost { Err(Dropped) } else { Ok(watched(response, &way.sky, cut)) };
     }
     if effect.is_none() && fate != Fate::AnswerLost {
         return Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()));

@@ -84,6 +84,9 @@ pub async fn run(
             () = &mut leading, if !hub.is_leading => {
                 hub.is_leading = true;
                 hub.context.census.leads();
+                if !hub.context.is_synced() {
+                    hub.context.readiness.caches_syncing();
+                }
             }
             Some((work, outcome)) = hub.running.next(), if !hub.running.is_empty() => hub.finish(&work, outcome),
             Some(signal) = signals.recv() => {

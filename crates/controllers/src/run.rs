@@ -157,7 +157,6 @@ pub async fn operate(operation: Operation, shutdown: impl Future<Output = ()>) -
         if is_over {
             return finish(None, reign).await;
         }
-        readiness.caches_syncing();
     }
 
     let place_config = place_config(&options);
