@@ -1,10 +1,11 @@
 //! The way of a pod: from unschedulable to running, and back to nothing.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use api::NodeClaim;
-use e2e::seen::{condition, is_ready, is_running};
+use e2e::seen::{condition, is_ready, is_running, is_unschedulable};
 use e2e::{Bed, Controller, ControllerSettings, Seen, Target, Wait};
 use e2e::{inflate, kwok_node_class, node_pool, wait_for, wait_until};
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
@@ -15,6 +16,7 @@ e2e::cluster_tests! {
     inflate_comes_and_goes,
     a_budget_holds_a_drain_back,
     deleting_a_claim_moves_its_pods,
+    a_full_plan_needs_no_second_round,
     startup_taints_hold_initialization,
     a_late_node_joins_although_the_controller_was_killed,
 }
@@ -273,4 +275,39 @@ async fn a_late_node_joins_although_the_controller_was_killed(bed: &impl Bed) ->
     assert_eq!(claims.keys().collect::<Vec<_>>(), launched.keys().collect::<Vec<_>>(), "the same claim, no other");
     wait_for(bed.pods(), "a running pod", all_running(1)).await?;
     Ok(())
+}
+
+/// Two nodes hold four pods if the large one gets what the small one leaves. The scheduler, which takes pods in the order in
+/// which they came, would spread them so that the large one finds room nowhere: its seat is kept.
+async fn a_full_plan_needs_no_second_round(bed: &impl Bed) -> Result<()> {
+    for (name, cpu) in [("small", "900m"), ("one", "1900m"), ("two", "1900m"), ("large", "2900m")] {
+        let pod = format!(
+            "apiVersion: v1
+kind: Pod
+metadata:
+  name: {name}
+  namespace: default
+spec:
+  containers:
+  - name: main
+    image: registry.k8s.io/pause:3.10
+    resources:
+      requests:
+        cpu: {cpu}
+"
+        );
+        bed.apply(&pod).await?;
+        wait_for(bed.pods(), "a pod that waits", |pods| pods.get(name).is_some_and(is_unschedulable)).await?;
+        // Times of creation are told in seconds.
+        bed.endure(Duration::from_millis(1100), Duration::from_millis(1100)).await;
+    }
+    let controller = started(bed, SMALL).await?;
+    let pods = wait_for(bed.pods(), "four running pods", all_running(4)).await?;
+    assert_eq!(node_of(&pods["small"]), node_of(&pods["large"]));
+    assert_eq!(node_of(&pods["one"]), node_of(&pods["two"]));
+    let metrics = controller.metrics().await?;
+    let created = metrics.lines().filter(|line| line.starts_with("karpenter_nodeclaims_created_total{"));
+    let created: f64 = created.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum();
+    assert!((created - 2.0).abs() < 0.5, "{created} claims");
+    controller.stop().await
 }

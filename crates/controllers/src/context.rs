@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::deletion_cost;
 use crate::disruption::cost::DeletionCosts;
 use crate::events::Recorder;
-use crate::lifecycle::Company;
+use crate::lifecycle::{Company, Rehearsed};
 use crate::measured::MeasuredProvider;
 use crate::metrics::Metrics;
 use crate::planted::Planted;
@@ -84,6 +84,7 @@ pub struct Context {
     pub(crate) planted: Planted,
     pub(crate) mode: Mode,
     pub(crate) running_max: usize,
+    pub(crate) rehearsed: Rehearsed,
     process_id: String,
     cluster: Mutex<Cluster>,
     notes: Mutex<Notes>,
@@ -224,6 +225,7 @@ impl Context {
             planted,
             mode,
             running_max,
+            rehearsed: Rehearsed::default(),
             process_id,
             cluster: Mutex::new(cluster),
             notes: Mutex::new(Notes::default()),

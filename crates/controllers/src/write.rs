@@ -299,6 +299,14 @@ pub(crate) async fn annotate_pod(context: &Context, pod: &PodFacts, wanted: Want
     patched.map(|_| ()).map_err(|error| WriteError::from("annotate pod", error))
 }
 
+/// Has the scheduler keep room for a pod on a node, and for no later pod of the same name.
+pub(crate) async fn nominate_pod(context: &Context, pod: &PodFacts, node: &NodeName) -> Written<()> {
+    let api: Api<Pod> = Api::namespaced(context.client.clone(), &pod.key.namespace);
+    let patch = json!({"metadata": {"uid": &*pod.uid}, "status": {"nominatedNodeName": node.as_str()}});
+    let patched = api.patch_status(&pod.key.name, &PatchParams::default(), &Patch::Merge(patch)).await;
+    patched.map(|_| ()).map_err(|error| WriteError::from("nominate pod", error))
+}
+
 /// Ends a pod regardless of budgets, because its node's time is up.
 pub(crate) async fn delete_pod(context: &Context, key: &PodKey, uid: &str, grace: Duration) -> Written<()> {
     let api: Api<Pod> = Api::namespaced(context.client.clone(), &key.namespace);

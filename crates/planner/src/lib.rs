@@ -11,7 +11,7 @@
 //! seat     a place or an order for each   pack      orders to new nodes, after the relaxed problem
 //! search   few pods, arranged exactly     relax     the relaxed problem; bound: what no plan can undercut
 //! refuse   why not                        finish    the plan as it is told
-//! interrupt  how much work it may still do
+//! interrupt  how much work it may still do  rehearsal  who would lose the seat that a plan gave
 //! ```
 
 mod amounts;
@@ -33,6 +33,7 @@ mod pack;
 mod places;
 mod readings;
 mod refuse;
+mod rehearsal;
 mod relax;
 mod reserved;
 mod rules;
@@ -45,6 +46,7 @@ mod variety;
 
 pub use config::{MinValuesPolicy, PlaceConfig, PreferencePolicy, ReservationPolicy};
 pub use interrupt::Interrupt;
+pub use rehearsal::seats_to_keep;
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use model::{
-    HostPort, Place, PodKey, Refusal, Requirements, Shortfall, Snapshot, Stage, Undefined, Vocabulary,
+    HostPort, Place, PodClass, PodKey, Refusal, Requirements, Shortfall, Snapshot, Stage, Undefined, Vocabulary,
     first_untolerated,
 };
 
@@ -91,6 +91,13 @@ impl<'a> PlaceView<'a> {
         let by_ports = if class.spec.host_ports.is_empty() { i64::MAX } else { 1 };
         let by_volumes = self.attached.copies(&class.attaching, &self.place.attach_limits).unwrap_or(0);
         room.min(by_ports).min(by_volumes)
+    }
+
+    /// Whether pods like this may be here at all, rules between pods aside.
+    pub(crate) fn admits(&self, spec: &PodClass, vocabulary: &Vocabulary) -> bool {
+        let undefined = self.undefined(vocabulary);
+        let meets = |wanted: &Requirements| self.place.requirements.satisfy(wanted, undefined).is_ok();
+        first_untolerated(&self.place.taints, &spec.tolerations).is_none() && spec.alternatives.iter().any(meets)
     }
 
     fn taken_port(&self, class: &Class<'_>) -> Option<&HostPort> {

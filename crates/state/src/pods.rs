@@ -39,7 +39,10 @@ impl Cluster {
                 wakes.push(Wake::Protection(pod.key.clone()));
             }
         }
-        if pod.is_provisionable() {
+        if pod.node.is_some() {
+            self.kept.remove(&pod.key);
+        }
+        if self.needs_place(&pod) {
             self.waiting.insert(pod.key.clone());
             if !self.is_expected_to_wait(before.as_deref(), &pod) {
                 wakes.push(Wake::Waiting(pod.key.clone()));
@@ -58,6 +61,7 @@ impl Cluster {
 
     pub(crate) fn remove_pod(&mut self, key: &PodKey) -> Vec<Wake> {
         let Some(pod) = self.pods.remove(key) else { return Vec::new() };
+        self.kept.remove(key);
         if self.daemons.remove_pod(&pod) {
             self.known_places.forget_claims();
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::lower::{PodFacts, is_ephemeral_taint};
-use model::{ClaimName, PendingPod, PlaceId, PodKey};
+use model::{ClaimName, PendingPod, PlaceId, PodKey, Text};
 
 use crate::change::Wake;
 use crate::cluster::Cluster;
@@ -13,6 +13,21 @@ impl Cluster {
     /// Remembers where a plan put pods that need a place, instead of what was remembered before.
     pub fn set_seats(&mut self, seats: BTreeMap<PodKey, PlaceId>) {
         self.seats = seats;
+    }
+
+    /// Remembers that this pod is nominated by us, not by a scheduler that makes room for it: it still needs the place.
+    pub fn keep_seat(&mut self, pod: &PodFacts) {
+        self.kept.insert(pod.key.clone(), Text::clone(&pod.uid));
+    }
+
+    /// Whether pods wait for a place that was chosen for them.
+    pub fn has_seats(&self) -> bool {
+        !self.seats.is_empty()
+    }
+
+    /// Whether we should find a place for the pod.
+    pub(crate) fn needs_place(&self, pod: &PodFacts) -> bool {
+        pod.is_provisionable() || (pod.is_stranded() && self.kept.get(&pod.key) == Some(&pod.uid))
     }
 
     /// Where these pods were to go. The place of a claim becomes that of its node once there is one.
@@ -36,7 +51,7 @@ impl Cluster {
     /// The scheduler tries every waiting pod again with each node that comes, and says each time that it failed. Were
     /// that news, a plan would be put off again and again, also for those who need another one.
     pub(crate) fn is_expected_to_wait(&self, before: Option<&PodFacts>, pod: &PodFacts) -> bool {
-        before.is_some_and(|old| old.uid == pod.uid && old.is_provisionable() && old.class == pod.class)
+        before.is_some_and(|old| old.uid == pod.uid && self.needs_place(old) && old.class == pod.class)
             && self.seats.get(&pod.key).is_some_and(|seat| self.is_on_its_way(seat))
     }
 

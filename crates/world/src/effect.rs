@@ -9,7 +9,7 @@ use http::{Method, Uri};
 pub struct Effect(String);
 
 /// Calls to the API server that change something.
-pub const WRITES: [&str; 15] = [
+pub const WRITES: [&str; 16] = [
     "create events",
     "create leases",
     "create nodeclaims",
@@ -23,6 +23,7 @@ pub const WRITES: [&str; 15] = [
     "patch nodepools",
     "patch nodepools/status",
     "patch nodes",
+    "patch pods/status",
     "update leases",
     "get leases",
 ];

@@ -146,7 +146,8 @@ pub struct PodFacts {
     pub deletion: Option<Timestamp>,
     /// The scheduler tried and found no node.
     pub is_unschedulable: bool,
-    /// The scheduler is making room for it on some node.
+    /// A node is kept in mind for it. The scheduler does so while it makes room there; a pod that never makes others leave
+    /// has nobody making room for it.
     pub is_nominated: bool,
     /// Its readiness condition.
     pub is_ready: bool,
@@ -202,9 +203,8 @@ impl PodFacts {
             deletion: metadata.deletion_timestamp.as_ref().map(|time| time.0),
             is_unschedulable: scheduled
                 .is_some_and(|found| found.status == "False" && found.reason.as_deref() == Some("Unschedulable")),
-            is_nominated: status
-                .and_then(|status| status.nominated_node_name.as_deref())
-                .is_some_and(|n| !n.is_empty()),
+            is_nominated: spec.preemption_policy.as_deref() != Some("Never")
+                && status.and_then(|status| status.nominated_node_name.as_deref()).is_some_and(|node| !node.is_empty()),
             is_ready: condition(status, "Ready").is_some_and(|found| found.status == "True"),
             protection: Protection::read(annotation(crate::labels::DO_NOT_DISRUPT).map(String::as_str), started),
             costs: CostAnnotations::read(annotation),
@@ -221,7 +221,12 @@ impl PodFacts {
 
     /// Whether we should find it a node: the scheduler could not, and it is not bound to come or go with a node.
     pub fn is_provisionable(&self) -> bool {
-        let free = self.node.is_none() && !self.is_nominated && self.deletion.is_none() && !self.is_terminal;
+        !self.is_nominated && self.is_stranded()
+    }
+
+    /// As a pod that we should find a node for, whoever keeps one in mind for it.
+    pub fn is_stranded(&self) -> bool {
+        let free = self.node.is_none() && self.deletion.is_none() && !self.is_terminal;
         free && self.is_unschedulable && !matches!(self.owner, Owner::DaemonSet | Owner::Node)
     }
 

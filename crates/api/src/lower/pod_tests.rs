@@ -51,6 +51,9 @@ fn provisionable_pods() {
         let pod = pod_with(&[(path, value.clone())]);
         assert_eq!(pod.is_provisionable(), expected, "{path} = {value}");
     }
+    let nominated = ("status.nominatedNodeName", json!("n1"));
+    let pod = pod_with(&[nominated, ("spec.preemptionPolicy", json!("Never"))]);
+    assert!(pod.is_provisionable(), "nobody makes room for a pod that makes nobody leave");
 }
 
 /// Which pods need another node when theirs goes.

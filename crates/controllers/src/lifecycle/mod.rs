@@ -8,6 +8,7 @@ mod finalize;
 mod hooks;
 mod initialize;
 pub(crate) mod instance;
+mod kept_seats;
 mod launch;
 pub(crate) mod node_edit;
 pub(crate) mod quiet;
@@ -26,6 +27,7 @@ use serde_json::json;
 pub(crate) use arrival::Company;
 pub(crate) use draft::ClaimDraft;
 use expiration::Expiry;
+pub(crate) use kept_seats::Rehearsed;
 
 use crate::context::Context;
 use crate::metrics::ClaimLabels;

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::draft::ClaimDraft;
 use super::node_edit::NodeEdit;
-use super::{arrival, class_label, hooks, initialize, labels_of, name_of};
+use super::{arrival, class_label, hooks, initialize, kept_seats, labels_of, name_of};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
 use crate::pools::{self, Registration};
@@ -28,6 +28,9 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
     let was_registered = draft.is_true(conditions::REGISTERED);
     if !was_registered && let Some(left) = arrival::time_to_wait(context, draft.claim(), &node) {
         return Ok(Next::After(left));
+    }
+    if !was_registered {
+        kept_seats::nominate(context).await;
     }
     let mut edit = NodeEdit::open(&node);
     if was_registered {

@@ -25,6 +25,8 @@ mod placement;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod rehearsal;
+#[cfg(test)]
 mod room;
 #[cfg(test)]
 mod scenario;

@@ -7,6 +7,7 @@
 mod backlog;
 mod labelled;
 pub(crate) mod lower;
+mod nominated;
 mod score;
 mod volumes;
 
@@ -21,6 +22,7 @@ use serde_json::json;
 
 use self::backlog::{Backlog, Waiting};
 use self::labelled::Labelled;
+use self::nominated::Nominated;
 use self::score::{NodeNumbers, Preferences};
 use crate::caches::{Caches, Moved, Noted};
 use crate::key::Key;
@@ -44,6 +46,7 @@ pub(crate) struct Scheduler {
     numbers: BTreeMap<Text, NodeNumbers>,
     labelled: Labelled,
     backlog: Backlog,
+    nominated: Nominated,
     /// Nodes that refused a kind of pod for reasons of the node alone, with the version of the node that did.
     refusals: BTreeMap<u64, BTreeMap<Text, u64>>,
     /// What was last said of a kind of pod that fits nowhere.
@@ -70,6 +73,7 @@ impl Scheduler {
             numbers: BTreeMap::new(),
             labelled: Labelled::default(),
             backlog: Backlog::default(),
+            nominated: Nominated::default(),
             refusals: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             hopes: 0,
@@ -123,6 +127,7 @@ impl Scheduler {
         match &moved.new {
             Some(pod) if bound(pod) => {
                 self.backlog.remove(key);
+                self.nominated.exchange(&pod_key(key), None);
                 // Only the spec, labels and deletion matter, and status changes are by far the most frequent.
                 let same = moved.old.as_ref().is_some_and(|old| bound(old) && looks_equal(old, pod));
                 if !same {
@@ -133,11 +138,12 @@ impl Scheduler {
             Some(pod) => {
                 let freed = self.unseat(key);
                 self.note_waiting(caches, key, pod, moved.old.as_deref());
-                freed
+                self.note_nomination(key, pod) || freed
             }
             None => {
                 self.backlog.remove(key);
-                self.unseat(key)
+                let freed = self.nominated.exchange(&pod_key(key), None);
+                self.unseat(key) || freed
             }
         }
     }
@@ -154,6 +160,14 @@ impl Scheduler {
         }
     }
 
+    /// Says whether room is no longer kept for the pod.
+    fn note_nomination(&mut self, key: &Key, pod: &Pod) -> bool {
+        let waiting = self.backlog.get(key).map(|waiting| Arc::clone(&waiting.facts));
+        let nomination = nominated_node(pod).map(NodeName::new).zip(waiting);
+        self.changes += u64::from(nomination.is_some());
+        self.nominated.exchange(&pod_key(key), nomination)
+    }
+
     fn seat(&mut self, caches: &Caches, pod: &Pod) {
         let Some(node) = node_name(pod) else { return };
         self.unseat(&Key::of(&pod.metadata));
@@ -165,7 +179,7 @@ impl Scheduler {
 
     /// Takes a pod off its node; says whether it was on one.
     fn unseat(&mut self, key: &Key) -> bool {
-        let key = PodKey::new(key.namespace.clone(), key.name.clone());
+        let key = pod_key(key);
         let node = self.situation.node_of(&key).cloned();
         let requests = node.as_ref().and_then(|node| {
             let pods = &mut self.situation.pods_on(node);
@@ -188,7 +202,9 @@ impl Scheduler {
                 continue;
             };
             let Some(waiting) = self.backlog.get(&key).cloned() else { continue };
+            let kept = self.nominated.seat_before(&waiting.facts, &mut self.situation);
             let chosen = self.choose(caches, &known.pod, &waiting, now);
+            kept.iter().for_each(|other| drop(self.situation.unbind(other)));
             // Also after a choice: the pod leaves the backlog when it is seen to be bound, not when that is asked for.
             self.backlog.tried(&key, now);
             decision.writes = match chosen {
@@ -204,7 +220,12 @@ impl Scheduler {
     /// The best node for a pod, or why there is none.
     fn choose(&mut self, caches: &Caches, pod: &Pod, waiting: &Waiting, now: Timestamp) -> Result<Text, String> {
         let Waiting { facts, kind, .. } = waiting;
-        if let Some(verdict) = self.verdicts.get(kind).filter(|verdict| self.still_holds(verdict, facts)) {
+        if let Some(node) = self.nominated.node_of(&facts.key) {
+            let question = Question::new(&self.situation, facts);
+            if self.situation.node(node).is_some() && question.objections(node).is_empty() {
+                return Ok(node.text());
+            }
+        } else if let Some(verdict) = self.verdicts.get(kind).filter(|verdict| self.still_holds(verdict, facts)) {
             return Err(verdict.message.clone());
         }
         let question = Question::new(&self.situation, facts);
@@ -315,6 +336,14 @@ fn kind_of(facts: &PodFacts) -> u64 {
     fingerprint(format!("{nameless:?}").as_bytes())
 }
 
+fn pod_key(key: &Key) -> PodKey {
+    PodKey::new(key.namespace.clone(), key.name.clone())
+}
+
+fn nominated_node(pod: &Pod) -> Option<&str> {
+    pod.status.as_ref()?.nominated_node_name.as_deref().filter(|node| !node.is_empty())
+}
+
 fn is_waiting(pod: &Pod) -> bool {
     let spec = pod.spec.as_ref();
     let scheduler = spec.and_then(|spec| spec.scheduler_name.as_deref()).unwrap_or(SCHEDULER_NAME);
@@ -341,6 +370,10 @@ fn unschedulable(pod: &Pod, message: &str, now: Timestamp) -> Vec<Write> {
     let about = reference(PODS, &pod.metadata);
     let telling = Telling { about, weight: Weight::Warning, reason: "FailedScheduling", message: message.to_owned() };
     let mut writes = vec![Write::Tell(telling)];
+    // Nobody makes room for it, so that no node is kept in mind for it either.
+    if nominated_node(pod).is_some() {
+        writes.push(patch_status(PODS, &pod.metadata, json!({ "nominatedNodeName": null })));
+    }
     let said = condition(pod, "PodScheduled");
     let same = said.is_some_and(|it| it.status == "False" && it.message.as_deref() == Some(message));
     if !same {

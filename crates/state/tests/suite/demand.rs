@@ -152,3 +152,23 @@ fn equal_pods_share_their_labels() {
     let labels: Vec<_> = script.snapshot().pending.into_iter().map(|pod| pod.labels).collect();
     assert!(Arc::ptr_eq(&labels[0], &labels[1]) && labels[1] != labels[2]);
 }
+
+/// PROV-05: a pod for which the scheduler makes room needs no place; one that we nominated still does, until it is bound
+/// or another pod has its name.
+#[test]
+fn nominated_pods_need_a_place_if_we_nominated_them() {
+    check(
+        "pod theirs cpu=1 nominated=n1
+         pod ours cpu=1
+         keep ours
+         pod ours cpu=1 nominated=n1
+         ? pending
+         gone pod ours
+         pod ours cpu=1 nominated=n1
+         ? pending",
+        expect![[r#"
+            ours: asks(cpu=1 pods=1)
+            nothing
+        "#]],
+    );
+}

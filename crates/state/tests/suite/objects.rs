@@ -323,7 +323,7 @@ fn spread(words: &Words<'_>) -> Vec<Value> {
 fn pod(base: Value, words: &Words<'_>) -> PodFacts {
     let known =
         ["cpu", "mem", "gpu", "on", "owner", "label", "select", "protect", "born", "going", "done", "ready", "new"];
-    words.expect(&[&known[..], &["by", "port", "volume", "ephemeral", "apart", "spread"]].concat());
+    words.expect(&[&known[..], &["by", "port", "volume", "ephemeral", "apart", "spread", "nominated"]].concat());
     let born = Timestamp::from_second(words.get("born").map_or(0, |seconds| seconds.parse().unwrap())).unwrap();
     let owner = |kind: &str| json!([{"apiVersion": if kind == "Node" { "v1" } else { "apps/v1" }, "kind": kind, "name": "o", "uid": "o"}]);
     let made_by = |text: &str| {
@@ -348,7 +348,8 @@ fn pod(base: Value, words: &Words<'_>) -> PodFacts {
         "spec": {"nodeName": words.get("on"), "nodeSelector": words.labels("select"), "containers": containers(words),
             "volumes": volumes(words), "affinity": {"podAntiAffinity": apart(words)},
             "topologySpreadConstraints": spread(words)},
-        "status": {"phase": phase, "conditions": conditions, "startTime": "1970-01-01T00:00:00Z"},
+        "status": {"phase": phase, "conditions": conditions, "startTime": "1970-01-01T00:00:00Z",
+            "nominatedNodeName": words.get("nominated")},
     });
     PodFacts::lower(&serde_json::from_value(pod).unwrap(), &vocabulary()).unwrap()
 }

@@ -25,6 +25,7 @@
 //! listed  pod web db                                         (a full list of a kind: what is not in it is gone)
 //! nominate node/n1 20                                        (until second 20)
 //! seat claim/c1 web api                                  (where the last plan put pods)
+//! keep web                                                   (we nominate it to its seat; pods say nominated=n1)
 //! at      15                                                 (the clock)
 //! ? wakes | places | pending | bound | faults | daemons | pools | tracked | capacity default | nominated c1 n1
 //! ? complete | types | overlays | attached n1
@@ -100,6 +101,10 @@ impl Script {
             ["seat", place, ..] => {
                 let seats = words[2..].iter().map(|pod| (model::PodKey::new("shop", *pod), place_id(place)));
                 self.cluster.set_seats(seats.collect());
+            }
+            ["keep", pod] => {
+                let pod = Arc::clone(self.cluster.pod(&model::PodKey::new("shop", pod)).unwrap());
+                self.cluster.keep_seat(&pod);
             }
             ["nominate", place, until] => self.cluster.nominate(place_id(place), Timestamp::MIN..second(until)),
             ["type", name, ..] => self.types.push(instance_type(name, &Words { line, words: words[2..].to_vec() })),

@@ -1,0 +1,168 @@
+//! Nodes while pods come to them, and which of them the kube-scheduler likes best for the next one.
+
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+
+use model::{Place, PlaceId, Requirement, ResourceName, Resources, Text, labels};
+
+use crate::amounts::{Amounts, add_times, copies};
+use crate::interner::Mixer;
+
+/// What pods without requests count for when nodes are compared: a tenth of a core and 200 MiB.
+const UNASKED_CPU: i64 = 100;
+const UNASKED_MEMORY: i64 = 200 << 20;
+/// The best score of one rule, and what the rule about kin counts for beside the others.
+const FULL: i64 = 100;
+const SPREAD_WEIGHT: i64 = 2;
+/// Pods of one workload are spread over nodes and zones by default, so much crookedness not minded.
+const NODE_SKEW: i64 = 3;
+const ZONE_SKEW: i64 = 5;
+
+/// A node before anybody comes.
+pub(super) struct Room<'a> {
+    pub(super) id: &'a PlaceId,
+    zone: Option<&'a Text>,
+    free: Amounts,
+    cpu: Share,
+    memory: Share,
+}
+
+/// How much there is of something, and how much is taken.
+#[derive(Clone, Copy)]
+struct Share {
+    all: i64,
+    taken: i64,
+}
+
+impl Share {
+    fn of(place: &Place, name: &ResourceName) -> Self {
+        Self { all: place.allocatable.get(name), taken: place.used.get(name) }
+    }
+
+    /// In percent, with so much more taken.
+    fn used(self, more: i64) -> i64 {
+        if self.all <= 0 { FULL } else { ((self.taken + more) * FULL / self.all).clamp(0, FULL) }
+    }
+}
+
+impl<'a> Room<'a> {
+    pub(super) fn of(place: &'a Place, free: Amounts) -> Self {
+        let (cpu, memory) = (Share::of(place, &ResourceName::cpu()), Share::of(place, &ResourceName::memory()));
+        let zone = place.requirements.get(labels::ZONE).and_then(Requirement::single_value);
+        Self { id: &place.id, zone, free, cpu, memory }
+    }
+}
+
+/// All nodes.
+pub(super) struct Hall {
+    rooms: Vec<Seats>,
+    /// How many of each kin are in each node, and in each zone.
+    kin_in_room: Vec<Vec<i64>>,
+    kin_in_zone: Vec<Vec<i64>>,
+    /// What one of the kin in a node or a zone counts for, in thousandths.
+    room_weight: i64,
+    zone_weight: i64,
+}
+
+/// A node while pods come to it.
+struct Seats {
+    /// What is neither taken nor kept for somebody.
+    free: Amounts,
+    cpu: Share,
+    memory: Share,
+    zone: usize,
+}
+
+impl Hall {
+    pub(super) fn new(rooms: &[Room<'_>], kins: usize) -> Self {
+        let mut zones: BTreeMap<Option<&Text>, usize> = BTreeMap::new();
+        let mut seats = Vec::with_capacity(rooms.len());
+        for room in rooms {
+            let next = zones.len();
+            let zone = *zones.entry(room.zone).or_insert(next);
+            seats.push(Seats { free: room.free.clone(), cpu: room.cpu, memory: room.memory, zone });
+        }
+        Self {
+            kin_in_room: vec![vec![0; rooms.len()]; kins],
+            kin_in_zone: vec![vec![0; zones.len()]; kins],
+            room_weight: logarithm(rooms.len() + 2),
+            zone_weight: logarithm(zones.len() + 2),
+            rooms: seats,
+        }
+    }
+
+    /// Nobody else gets this room.
+    pub(super) fn reserve(&mut self, demand: &[i64], room: usize) {
+        add_times(&mut self.rooms[room].free, demand, -1);
+    }
+
+    /// A pod is there, and is counted when the next ones choose.
+    pub(super) fn seat(&mut self, requests: &Resources, kin: usize, room: usize) {
+        let (cpu, memory) = asked(requests);
+        let seats = &mut self.rooms[room];
+        seats.cpu.taken += cpu;
+        seats.memory.taken += memory;
+        self.kin_in_room[kin][room] += 1;
+        self.kin_in_zone[kin][seats.zone] += 1;
+    }
+
+    /// The node with the highest score that has room; `lot` decides between equals.
+    pub(super) fn best(
+        &self,
+        demand: &[i64],
+        requests: &Resources,
+        kin: usize,
+        is_welcome: &[bool],
+        lot: impl Fn(usize) -> u64,
+    ) -> Option<usize> {
+        let takes = |room: &usize| is_welcome[*room] && copies(demand, &self.rooms[*room].free) > 0;
+        let open: Vec<(usize, i64)> =
+            (0..self.rooms.len()).filter(takes).map(|room| (room, self.crowd(kin, room))).collect();
+        let most = open.iter().map(|(_, crowd)| *crowd).max()?;
+        let least = open.iter().map(|(_, crowd)| *crowd).min()?;
+        let (cpu, memory) = asked(requests);
+        let score = |(room, crowd): &(usize, i64)| {
+            let spread = if most == 0 { FULL } else { FULL * (most + least - crowd) / most };
+            (self.rooms[*room].comfort(cpu, memory) + SPREAD_WEIGHT * spread, lot(*room))
+        };
+        open.iter().max_by_key(|room| score(room)).map(|(room, _)| *room)
+    }
+
+    /// How many of its kin a pod would meet; less is better.
+    fn crowd(&self, kin: usize, room: usize) -> i64 {
+        let in_room = self.kin_in_room[kin][room] * self.room_weight;
+        let in_zone = self.kin_in_zone[kin][self.rooms[room].zone] * self.zone_weight;
+        (in_room + in_zone) / 1000 + NODE_SKEW - 1 + ZONE_SKEW - 1
+    }
+}
+
+impl Seats {
+    /// The share that is left when the pod is there too, and how evenly cpu and memory are used.
+    fn comfort(&self, cpu: i64, memory: i64) -> i64 {
+        let (cpu, memory) = (self.cpu.used(cpu), self.memory.used(memory));
+        (FULL - cpu + FULL - memory) / 2 + FULL - (cpu - memory).abs() / 2
+    }
+}
+
+fn asked(requests: &Resources) -> (i64, i64) {
+    let or = |amount: i64, unasked: i64| if amount == 0 { unasked } else { amount };
+    (or(requests.get(&ResourceName::cpu()), UNASKED_CPU), or(requests.get(&ResourceName::memory()), UNASKED_MEMORY))
+}
+
+/// A lot that nobody can foresee, and that everybody draws alike.
+pub(super) fn drawn(draw: u64, guest: usize, room: usize) -> u64 {
+    let mut mixer = Mixer::default();
+    mixer.write_u64(draw + 1);
+    mixer.write_usize(guest);
+    mixer.write_usize(room);
+    mixer.finish()
+}
+
+/// A thousand times the natural logarithm, straight between powers of two: the same on every machine.
+fn logarithm(number: usize) -> i64 {
+    const OF_TWO: i64 = 693;
+    let whole = number.max(1).ilog2();
+    let power = 1_i64 << whole;
+    let rest = i64::try_from(number).unwrap_or(i64::MAX) - power;
+    OF_TWO * i64::from(whole) + OF_TWO * rest / power
+}
