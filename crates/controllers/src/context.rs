@@ -116,6 +116,8 @@ pub(crate) struct Notes {
     pub(crate) pod_events: BTreeMap<NodeName, Timestamp>,
     /// Since when a node has had pod events that its claim's status does not show.
     pub(crate) pod_events_since: BTreeMap<NodeName, Timestamp>,
+    /// Since when claims have been put off because the scheduler is still at work.
+    pub(crate) put_off_since: Option<Timestamp>,
     /// Provisioning passes finished by this process.
     pub(crate) passes: u64,
     /// Deletion costs that are still to be written.

@@ -82,6 +82,8 @@ pub struct Cluster {
     pub(crate) nominations: BTreeMap<PlaceId, Range<Timestamp>>,
     /// Where the last plan put pods that need a place.
     pub(crate) seats: BTreeMap<PodKey, PlaceId>,
+    /// Pods that were looked at again after their seats were open to them.
+    pub(crate) tried: BTreeSet<PodKey>,
     /// Pods that we nominated to the nodes of their seats, by their uids.
     pub(crate) kept: BTreeMap<PodKey, Text>,
     pub(crate) classes: Interned<PodClass>,
@@ -126,6 +128,7 @@ impl Cluster {
             known_places: KnownPlaces::default(),
             nominations: BTreeMap::new(),
             seats: BTreeMap::new(),
+            tried: BTreeSet::new(),
             kept: BTreeMap::new(),
             classes: Interned::default(),
             kinds: Interned::default(),

@@ -41,8 +41,10 @@ impl Cluster {
         }
         if pod.node.is_some() {
             self.kept.remove(&pod.key);
+            self.tried.remove(&pod.key);
         }
         if self.needs_place(&pod) {
+            self.heard_of(before.as_deref(), &pod);
             self.waiting.insert(pod.key.clone());
             if !self.is_expected_to_wait(before.as_deref(), &pod) {
                 wakes.push(Wake::Waiting(pod.key.clone()));
@@ -62,6 +64,7 @@ impl Cluster {
     pub(crate) fn remove_pod(&mut self, key: &PodKey) -> Vec<Wake> {
         let Some(pod) = self.pods.remove(key) else { return Vec::new() };
         self.kept.remove(key);
+        self.tried.remove(key);
         if self.daemons.remove_pod(&pod) {
             self.known_places.forget_claims();
         }

@@ -1,8 +1,9 @@
 //! Where a plan put pods that still need a place.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use api::lower::{PodFacts, is_ephemeral_taint};
+use api::lower::{NodeFacts, PodFacts, is_ephemeral_taint};
 use model::{ClaimName, PendingPod, PlaceId, PodKey, Text};
 
 use crate::change::Wake;
@@ -12,7 +13,38 @@ use crate::places::is_going;
 impl Cluster {
     /// Remembers where a plan put pods that need a place, instead of what was remembered before.
     pub fn set_seats(&mut self, seats: BTreeMap<PodKey, PlaceId>) {
+        let mut tried = std::mem::take(&mut self.tried);
+        let is_same =
+            |pod: &PodKey| Some(self.node_of_seat(self.seats.get(pod)?)? == self.node_of_seat(seats.get(pod)?)?);
+        tried.retain(|pod| is_same(pod) == Some(true));
+        self.tried = tried;
         self.seats = seats;
+    }
+
+    /// Whether the pod's seat is open to it, and nothing was heard of the pod since: the scheduler says so when it tries a
+    /// pod in vain.
+    pub fn is_untried(&self, pod: &PodKey) -> bool {
+        self.is_open_to(pod) && !self.tried.contains(pod)
+    }
+
+    /// Notes that something was heard of a pod that still waits. That we nominated it is no such news.
+    pub(crate) fn heard_of(&mut self, before: Option<&PodFacts>, pod: &PodFacts) {
+        let is_news = before.is_some_and(|old| old.uid == pod.uid && old.is_nominated == pod.is_nominated);
+        if is_news && self.is_open_to(&pod.key) {
+            self.tried.insert(pod.key.clone());
+        }
+    }
+
+    fn is_open_to(&self, pod: &PodKey) -> bool {
+        let node = self.seats.get(pod).and_then(|seat| self.node_of_seat(seat));
+        node.is_some_and(|node| !node.taints.iter().any(is_ephemeral_taint))
+    }
+
+    fn node_of_seat(&self, seat: &PlaceId) -> Option<&Arc<NodeFacts>> {
+        match seat {
+            PlaceId::Claim(name) => self.node_of(self.claims.get(name)?),
+            PlaceId::Node(name) => self.nodes.get(name),
+        }
     }
 
     /// Remembers that this pod is nominated by us, not by a scheduler that makes room for it: it still needs the place.
@@ -36,9 +68,8 @@ impl Cluster {
             return BTreeMap::new();
         }
         let place = |seat: &PlaceId| match seat {
-            PlaceId::Claim(name) => {
-                let node = self.claims.get(name).and_then(|claim| self.node_of(claim));
-                node.map_or_else(|| seat.clone(), |node| PlaceId::Node(node.name.clone()))
+            PlaceId::Claim(_) => {
+                self.node_of_seat(seat).map_or_else(|| seat.clone(), |node| PlaceId::Node(node.name.clone()))
             }
             PlaceId::Node(_) => seat.clone(),
         };

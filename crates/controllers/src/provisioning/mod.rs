@@ -3,6 +3,7 @@
 mod batch;
 mod claims;
 mod report;
+mod untried;
 mod zones;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,8 +66,9 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     context.census.solving(now, snapshot.revision.to_string(), snapshot.pending.len());
     let solved = context.solver.solve(Arc::clone(&snapshot), context.place_config).await;
     context.census.solved();
-    let plan = solved.ok_or(WorkError::Unsolved)?;
+    let mut plan = solved.ok_or(WorkError::Unsolved)?;
     context.metrics.solved(solve_started.elapsed().as_secs_f64(), &plan);
+    let untried = untried::put_off(context, &mut plan, &real);
     if real.are_waiting() || !plan.claims.is_empty() {
         report::plan(&plan, snapshot.pools.is_empty(), closed, solve_started);
     }
@@ -79,11 +81,17 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
         create(context, pool, planned, NewClaim { index, closed, expected })
     });
     let (created, failed) = split(join_all(creations).await);
-    context.cluster().set_seats(seats(&plan, &created, &real));
+    let kept = untried.iter().filter_map(|pod| Some((pod.clone(), snapshot.seats.get(pod)?.clone())));
+    let seats = seats(&plan, &created, &real).into_iter().chain(kept).collect();
+    context.cluster().set_seats(seats);
     report::events(context, &plan, &created, &real);
     buffers::settle(context, &room, Found { plan: &plan, created: &created, real: &real }).await;
     context.notes().passes += 1;
-    let look_again = if real.are_waiting() || !created.is_empty() { LOOK_AGAIN } else { LOOK_AGAIN_AT_ROOM };
+    let look_again = match () {
+        () if !untried.is_empty() => untried::AT_WORK,
+        () if real.are_waiting() || !created.is_empty() => LOOK_AGAIN,
+        () => LOOK_AGAIN_AT_ROOM,
+    };
     finish(failed, look_again)
 }
 

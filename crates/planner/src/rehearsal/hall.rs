@@ -14,6 +14,10 @@ const UNASKED_MEMORY: i64 = 200 << 20;
 /// The best score of one rule, and what the rule about kin counts for beside the others.
 const FULL: i64 = 100;
 const SPREAD_WEIGHT: i64 = 2;
+/// Scores that differ by less than this are called equal in some rehearsals: not all that the scheduler weighs is known
+/// here.
+const GRAIN: i64 = 10;
+const GRAINS: u64 = 4;
 /// Pods of one workload are spread over nodes and zones by default, so much crookedness not minded.
 const NODE_SKEW: i64 = 3;
 const ZONE_SKEW: i64 = 5;
@@ -50,6 +54,12 @@ impl<'a> Room<'a> {
         let (cpu, memory) = (Share::of(place, &ResourceName::cpu()), Share::of(place, &ResourceName::memory()));
         let zone = place.requirements.get(labels::ZONE).and_then(Requirement::single_value);
         Self { id: &place.id, zone, free, cpu, memory }
+    }
+
+    /// The largest part of anything that a demand asks for, in millionths.
+    pub(super) fn part(&self, demand: &[i64]) -> i64 {
+        let part = |(wanted, free): (&i64, &i64)| wanted.saturating_mul(1_000_000) / (*free).max(1);
+        demand.iter().zip(&self.free).map(part).max().unwrap_or(0)
     }
 }
 
@@ -106,14 +116,14 @@ impl Hall {
         self.kin_in_zone[kin][seats.zone] += 1;
     }
 
-    /// The node with the highest score that has room; `lot` decides between equals.
+    /// The node with the highest score that has room; the lot decides between equals.
     pub(super) fn best(
         &self,
         demand: &[i64],
         requests: &Resources,
         kin: usize,
         is_welcome: &[bool],
-        lot: impl Fn(usize) -> u64,
+        Lot { draw, guest }: Lot,
     ) -> Option<usize> {
         let takes = |room: &usize| is_welcome[*room] && copies(demand, &self.rooms[*room].free) > 0;
         let open: Vec<(usize, i64)> =
@@ -121,9 +131,10 @@ impl Hall {
         let most = open.iter().map(|(_, crowd)| *crowd).max()?;
         let least = open.iter().map(|(_, crowd)| *crowd).min()?;
         let (cpu, memory) = asked(requests);
+        let grain = 1 + GRAIN * (draw % GRAINS).cast_signed();
         let score = |(room, crowd): &(usize, i64)| {
             let spread = if most == 0 { FULL } else { FULL * (most + least - crowd) / most };
-            (self.rooms[*room].comfort(cpu, memory) + SPREAD_WEIGHT * spread, lot(*room))
+            ((self.rooms[*room].comfort(cpu, memory) + SPREAD_WEIGHT * spread) / grain, drawn(draw, guest, *room))
         };
         open.iter().max_by_key(|room| score(room)).map(|(room, _)| *room)
     }
@@ -147,6 +158,13 @@ impl Seats {
 fn asked(requests: &Resources) -> (i64, i64) {
     let or = |amount: i64, unasked: i64| if amount == 0 { unasked } else { amount };
     (or(requests.get(&ResourceName::cpu()), UNASKED_CPU), or(requests.get(&ResourceName::memory()), UNASKED_MEMORY))
+}
+
+/// Who draws, and which time.
+#[derive(Clone, Copy)]
+pub(super) struct Lot {
+    pub(super) draw: u64,
+    pub(super) guest: usize,
 }
 
 /// A lot that nobody can foresee, and that everybody draws alike.

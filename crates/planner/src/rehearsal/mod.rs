@@ -2,8 +2,9 @@
 //!
 //! A plan fills nodes as tightly as it can. The kube-scheduler takes pods in the order in which they came, and puts each
 //! where most is left: small pods take a little of every node, and a large one that comes late finds room nowhere. It
-//! keeps room for pods that are nominated to a node, though. So its work is rehearsed, and pods that are left over get
-//! their seats kept, until nobody is left over.
+//! keeps room for pods that are nominated to a node, though. So its work is rehearsed, and if somebody is left over, the
+//! last pods of that size get their seats kept: those before them then come while there is room enough, and what comes
+//! after them is small and fills the gaps.
 
 mod hall;
 
@@ -11,37 +12,43 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hall::{Hall, Room};
+use hall::{Hall, Lot, Room};
 use model::{Labels, PlaceId, PodKey, Purpose, Snapshot, Stage, Text};
 
 use crate::classes::{Class, classes};
 use crate::places::PlaceView;
 
 /// More seats than this are not kept: each costs a write, and nodes wait for it.
-const HELD_MAX: usize = 100;
+const KEPT_MAX: usize = 32;
+/// So many at first, and twice as many until nobody is left over.
+const KEPT_FIRST: usize = 8;
 /// Larger rehearsals take too long: so many pods times nodes.
 const SIZE_MAX: usize = 500_000;
-/// The kube-scheduler draws among equally good nodes, and nobody knows the order of pods of the same second. Each of so
-/// many draws has to come out well.
-const DRAWS: u64 = 3;
-/// Seats that are kept change who is left over, but not for long.
-const ROUNDS_MAX: usize = 12;
+/// The kube-scheduler draws among equally good nodes, and nobody knows the order of pods that came within seconds. Each of
+/// so many draws has to come out well.
+const DRAWS: u64 = 8;
+const ORDER_SECONDS: u64 = 3;
 
 /// The pods whose seats have to be kept for them, and the seats.
 ///
 /// Pods with rules about other pods, with volumes or ports of the host are taken for seated as planned.
 pub fn seats_to_keep(snapshot: &Snapshot) -> Vec<(PodKey, PlaceId)> {
     let Some(rehearsal) = Rehearsal::of(snapshot) else { return Vec::new() };
-    let mut kept = BTreeSet::new();
-    for _ in 0..ROUNDS_MAX {
-        let left: BTreeSet<usize> = (0..DRAWS).flat_map(|draw| rehearsal.left_over(draw, &kept)).collect();
-        if left.is_empty() || kept.len() + left.len() > HELD_MAX {
-            break;
-        }
-        kept.extend(left);
-    }
-    let seat =
-        |guest: usize| (rehearsal.guests[guest].key.clone(), rehearsal.rooms[rehearsal.guests[guest].seat].id.clone());
+    let mut smallest = None;
+    let mut count = 0;
+    let kept = loop {
+        let kept = rehearsal.last_of_size(smallest, count);
+        let left = (0..DRAWS).map(|draw| rehearsal.left_over(draw, &kept)).find(|left| !left.is_empty());
+        let Some(left) = left.filter(|_| count < KEPT_MAX) else { break kept };
+        // Half as large is not small either.
+        let sizes = left.iter().map(|guest| rehearsal.guests[*guest].size / 2);
+        smallest = smallest.into_iter().chain(sizes).min();
+        count = (count * 2).max(KEPT_FIRST).min(KEPT_MAX);
+    };
+    let seat = |guest: usize| {
+        let Guest { key, seat, .. } = rehearsal.guests[guest];
+        (key.clone(), rehearsal.rooms[seat].id.clone())
+    };
     kept.into_iter().map(seat).collect()
 }
 
@@ -54,6 +61,8 @@ struct Guest<'a> {
     seat: usize,
     priority: i32,
     created: i64,
+    /// The largest part of its node that it asks for, in millionths.
+    size: i64,
     /// What it asks for cannot be rehearsed.
     is_settled: bool,
 }
@@ -93,7 +102,17 @@ impl<'a> Rehearsal<'a> {
                 let next = kins.len();
                 let kin = *kins.entry((&pod.key.namespace, Arc::as_ref(&pod.labels))).or_insert(next);
                 let (priority, created) = (class.spec.priority, pod.created);
-                guests.push(Guest { key: &pod.key, class: number, kin, seat: *seat, priority, created, is_settled });
+                let size = rooms[*seat].part(&class.demand);
+                guests.push(Guest {
+                    key: &pod.key,
+                    class: number,
+                    kin,
+                    seat: *seat,
+                    priority,
+                    created,
+                    size,
+                    is_settled,
+                });
             }
         }
         if guests.len() * rooms.len() > SIZE_MAX {
@@ -102,12 +121,22 @@ impl<'a> Rehearsal<'a> {
         Some(Self { kins: kins.len(), classes, rooms, guests, is_welcome })
     }
 
+    /// The pods that come last of those that are at least so large.
+    fn last_of_size(&self, smallest: Option<i64>, count: usize) -> BTreeSet<usize> {
+        let Some(smallest) = smallest else { return BTreeSet::new() };
+        let is_large = |guest: &usize| !self.guests[*guest].is_settled && self.guests[*guest].size >= smallest;
+        let mut large: Vec<usize> = (0..self.guests.len()).filter(is_large).collect();
+        large.sort_by_key(|guest| (self.guests[*guest].priority, Reverse((self.guests[*guest].created, *guest))));
+        large.into_iter().take(count).collect()
+    }
+
     /// The pods that find no room, if those of `kept` find theirs.
     fn left_over(&self, draw: u64, kept: &BTreeSet<usize>) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.guests.len()).collect();
         order.sort_by_cached_key(|guest| {
             let Guest { priority, created, .. } = self.guests[*guest];
-            (Reverse(priority), created, hall::drawn(draw, *guest, 0))
+            let lot = hall::drawn(draw, *guest, 0);
+            (Reverse(priority), created + (lot % ORDER_SECONDS).cast_signed(), lot)
         });
         let has_seat = |guest: usize| self.guests[guest].is_settled || kept.contains(&guest);
         let mut hall = Hall::new(&self.rooms, self.kins);
@@ -123,7 +152,7 @@ impl<'a> Rehearsal<'a> {
                 hall.seat(requests, kin, seat);
                 continue;
             }
-            match hall.best(demand, requests, kin, &self.is_welcome[class], |room| hall::drawn(draw, guest, room)) {
+            match hall.best(demand, requests, kin, &self.is_welcome[class], Lot { draw, guest }) {
                 Some(room) => {
                     hall.reserve(demand, room);
                     hall.seat(requests, kin, room);

@@ -24,7 +24,8 @@ fn two_full_nodes(lines: &str) -> String {
     format!("{TWO_FULL_NODES}{lines}")
 }
 
-/// Small pods that come first take a little of every node; the large one that comes last needs its seat kept.
+/// Small pods that come first take a little of every node; the large one that comes last needs its seat kept, and with it
+/// those that are not much smaller.
 #[test]
 fn the_last_and_largest_keeps_its_seat() {
     let seats = "seat n1: large small\nseat n2: one two\n";
@@ -37,7 +38,13 @@ fn the_last_and_largest_keeps_its_seat() {
              pod large cpu=3 created={large}"
         ))
     };
-    check(&pods(1, 2, 4), expect!["large on node/n1"]);
+    check(
+        &pods(1, 2, 4),
+        expect![[r#"
+        one on node/n2
+        two on node/n2
+        large on node/n1"#]],
+    );
     check(&pods(4, 2, 1), expect![""]);
 }
 
@@ -122,12 +129,15 @@ fn claims_have_seats() {
     );
 }
 
-/// Beyond a hundred, seats are not kept.
+/// The last of the large ones, and not more than thirty-two.
 #[test]
 fn few_seats_are_kept() {
     let mut lines = String::new();
     for node in 0..150 {
         writeln!(lines, "joining n{node} cpu=4 mem=8Gi\nseat n{node}: large-{node} small-{node}").unwrap();
     }
-    check(&format!("{lines}pod small*150 cpu=1 created=1\npod large*150 cpu=3 created=2"), expect![""]);
+    let scenario = format!("{lines}pod small*150 cpu=1 created=1\npod large*150 cpu=3 created=9");
+    let kept = planner::seats_to_keep(&Scenario::parse(&scenario).snapshot);
+    assert_eq!(kept.len(), 32);
+    assert!(kept.iter().all(|(pod, _)| pod.name.starts_with("large-")));
 }

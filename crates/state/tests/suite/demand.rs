@@ -172,3 +172,35 @@ fn nominated_pods_need_a_place_if_we_nominated_them() {
         "#]],
     );
 }
+
+/// A pod whose seat is open is untried until something is heard of it, other than that we nominated it. On another seat it
+/// is so again.
+#[test]
+fn pods_are_untried_until_they_are_heard_of() {
+    check(
+        "pool default
+         claim c1 pool=default provider=i-1
+         pod web cpu=1
+         seat claim/c1 web
+         ? untried web
+         node n1 provider=i-1 taint=karpenter.sh/unregistered:NoExecute
+         pod web cpu=1
+         ? untried web
+         node n1 provider=i-1
+         ? untried web
+         pod web cpu=1 nominated=n1
+         ? untried web
+         pod web cpu=1 nominated=n1 label=app=web
+         keep web
+         pod web cpu=1 nominated=n1
+         ? untried web
+         seat node/n1 web
+         ? untried web
+         node n2
+         seat node/n2 web
+         ? untried web
+         gone pod web
+         ? untried web",
+        expect![[""]],
+    );
+}

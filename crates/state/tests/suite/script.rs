@@ -28,7 +28,7 @@
 //! keep web                                                   (we nominate it to its seat; pods say nominated=n1)
 //! at      15                                                 (the clock)
 //! ? wakes | places | pending | bound | faults | daemons | pools | tracked | capacity default | nominated c1 n1
-//! ? complete | types | overlays | attached n1
+//! ? complete | types | overlays | attached n1 | untried web
 //! ```
 //!
 //! Short keys stand for long labels: `zone`, `pool`, `type`, `registered`, `initialized`, `hostname`; and for the taints
@@ -205,6 +205,7 @@ impl Script {
                 };
                 self.cluster.attachments_on(&NodeName::new(*node)).map(one).collect()
             }
+            ["untried", pod] => vec![self.cluster.is_untried(&model::PodKey::new("shop", *pod)).to_string()],
             ["complete"] => vec![self.cluster.is_complete().to_string()],
             _ => panic!("unknown question {question:?}"),
         };
