@@ -1,7 +1,6 @@
 //! The plan as it is told: claims, nominations, refusals, and the order of pods.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::BuildHasherDefault;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use model::{Nomination, Plan, PlannedClaim, PodKey, PoolRefusal, Price, Requirem
 
 use crate::bins::{Bin, holds_bin};
 use crate::daemons::{Burden, GIVEN_LATER};
-use crate::interner::{Index, Mixer};
+use crate::interner::{Hashed, Index};
 use crate::limits::Footprint;
 use crate::menus::{Candidate, MenuId, PoolView};
 use crate::solver::Solver;
@@ -18,7 +17,7 @@ use crate::solver::Solver;
 #[derive(Default)]
 struct Shared {
     /// By pool and positions of the types. Lists are long, and hashed faster than compared.
-    types: HashMap<(usize, Vec<usize>), Arc<[TypeName]>, BuildHasherDefault<Mixer>>,
+    types: Hashed<(usize, Vec<usize>), Arc<[TypeName]>>,
     requirements: BTreeMap<(usize, MenuId), Arc<Requirements>>,
     /// By pool.
     namesakes: BTreeMap<usize, Vec<usize>>,

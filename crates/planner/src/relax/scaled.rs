@@ -350,7 +350,7 @@ fn uncovered(problem: &Covering, columns: Vec<usize>) -> Vec<usize> {
     let price = |column: usize| problem.columns.price(column);
     order.sort_unstable_by(|a, b| {
         let roomier = || size(*b).zip(size(*a)).map(|(b, a)| b.total_cmp(&a)).find(|order| order.is_ne());
-        let sold = || problem.columns.kins_of(*b).cmp(&problem.columns.kins_of(*a));
+        let sold = || problem.columns.kins_of(*b).cmp(problem.columns.kins_of(*a));
         price(*a).total_cmp(&price(*b)).then_with(|| roomier().unwrap_or_else(sold)).then(a.cmp(b))
     });
     let mut kept: Vec<usize> = Vec::new();
