@@ -11,8 +11,6 @@ const GAIN_MIN: f64 = 5e-11;
 const PIVOT_MIN: f64 = 1e-9;
 /// Basic variables must price out to zero within this, or the inverse is computed afresh.
 const DRIFT_MAX: f64 = 1e-10;
-/// So many exchanges add no rounding that would matter; deriving all anew costs as much as some of them.
-const PIVOTS_TRUSTED: u32 = 50;
 /// Elements of the inverse below this are rounding, and taken for zero to keep it sparse.
 const NOISE: f64 = 1e-15;
 /// Variables with reduced costs below this are watched while pivoting; few others ever come to pay off.
@@ -56,8 +54,6 @@ pub(super) struct Master {
     duals: Vec<f64>,
     change: Vec<f64>,
     pivot_row: Vec<f64>,
-    /// Exchanges since duals and levels were derived from the inverse.
-    pivots: u32,
 }
 
 impl Master {
@@ -78,7 +74,6 @@ impl Master {
             duals: vec![1.0; rows],
             change: vec![0.0; rows],
             pivot_row: vec![0.0; rows],
-            pivots: 0,
         };
         master.identity();
         master
@@ -256,7 +251,6 @@ impl Master {
 
     /// Updates inverse and duals for the variable whose column is in `change` taking over a slot.
     fn pivot(&mut self, slot: usize, cost: f64) {
-        self.pivots += 1;
         let scale = 1.0 / self.change[slot];
         for (inverse, dual) in self.inverse.chunks_exact_mut(self.rows).zip(&mut self.duals) {
             let pivot = inverse[slot];
@@ -273,22 +267,13 @@ impl Master {
         }
     }
 
-    /// Recomputes duals and levels from the inverse when they may have drifted from it, and the inverse itself when it
-    /// has drifted.
+    /// Recomputes duals and levels from the inverse, and the inverse itself when it has drifted.
     fn refresh(&mut self) {
-        if self.pivots <= PIVOTS_TRUSTED && !self.has_drifted() {
-            return;
-        }
-        self.pivots = 0;
         self.derive();
-        if self.has_drifted() {
+        if self.basis.iter().any(|&variable| self.reduced_cost(variable).abs() > DRIFT_MAX) {
             self.invert();
             self.derive();
         }
-    }
-
-    fn has_drifted(&self) -> bool {
-        self.basis.iter().any(|&variable| self.reduced_cost(variable).abs() > DRIFT_MAX)
     }
 
     fn derive(&mut self) {
