@@ -114,6 +114,12 @@ pub(crate) fn copies_beside(demand: &[i64], used: &[i64], room: &[i64]) -> i64 {
     most
 }
 
+/// Whether one more copy of a demand fits where `used` of `room` is taken.
+pub(crate) fn fits_beside(demand: &[i64], used: &[i64], room: &[i64]) -> bool {
+    let mut all = demand.iter().zip(used).zip(room);
+    all.all(|((wanted, used), room)| *wanted <= 0 || *wanted <= room - used)
+}
+
 /// Whether everything that is used finds room.
 pub(crate) fn holds(room: &[i64], used: &[i64]) -> bool {
     used.iter().zip(room).all(|(used, room)| *used <= 0 || used <= room)

@@ -318,10 +318,15 @@ pub(crate) fn cheapest_holding(pool: &PoolView<'_>, bin: &Bin) -> Option<crate::
 
 /// Whether a node of a type holds what is on a bin.
 pub(crate) fn holds_bin(pool: &PoolView<'_>, bin: &Bin, kind: usize) -> bool {
+    if !holds(&pool.rooms[kind], &bin.used) {
+        return false;
+    }
+    // Most nodes have neither, and hundreds of types are asked about each.
+    if bin.host_ports.is_empty() && bin.attached.by_driver.is_empty() {
+        return true;
+    }
     let view = &pool.kinds[kind];
     let attaches =
         |(driver, count): (&model::Text, &u32)| view.kind.attach_limits.get(driver).is_none_or(|limit| count <= limit);
-    holds(&pool.rooms[kind], &bin.used)
-        && !view.ports_collide(&bin.host_ports)
-        && bin.attached.by_driver.iter().all(attaches)
+    !view.ports_collide(&bin.host_ports) && bin.attached.by_driver.iter().all(attaches)
 }

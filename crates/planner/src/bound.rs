@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::amounts::{Amounts, copies};
 use crate::menus::MenuId;
 use crate::places::PlaceView;
-use crate::relax::{Columns, Covering, Row, relax};
+use crate::relax::{Columns, Covering, Row, Size, relax};
 use crate::solver::Solver;
 
 /// What a class can be bought from: pools with the part of their types that it can use.
@@ -163,19 +163,19 @@ impl Solver<'_> {
         }
         sold.sort_unstable();
         sold.dedup();
-        let mut columns = Columns::with_capacity(sold.len(), self.table.len(), demanded.len());
+        let mut columns = Columns::with_capacity(sold.len(), self.table.len(), kins.len());
         for (pool, kind, price) in &sold {
-            let room = &self.pools[*pool].rooms[*kind];
-            let cap = |row: &Demanded| {
-                let cheaper = |(own, menu): &(usize, MenuId)| {
-                    own == pool && self.pools[*pool].menu(*menu).price_of(*kind).is_some_and(|own| own <= *price)
-                };
-                let fitting = if row.menus.iter().any(cheaper) { copies(&row.demand, room) } else { 0 };
-                u32::try_from(fitting).unwrap_or(u32::MAX)
+            let view = &self.pools[*pool];
+            let is_sold = |menus: &&Menus| {
+                let own = menus.iter().filter(|(own, _)| own == pool);
+                own.into_iter().any(|(_, menu)| view.menu(*menu).price_of(*kind).is_some_and(|own| own <= *price))
             };
-            let room = room.iter().map(|amount| (*amount).max(0) as f64);
-            columns.push(price.dollars(), room, demanded.iter().map(cap));
+            let room = view.rooms[*kind].iter().map(|amount| (*amount).max(0) as f64);
+            columns.push(price.dollars(), room, kins.iter().map(is_sold));
         }
+        let mut sizes: Vec<&Amounts> = demanded.iter().map(|row| &row.demand).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
         let row = |row: &Demanded| {
             let placed: i64 = row.levels.values().map(|level| level.placed).sum();
             // A row of which nothing is placed has its worth all the same: another plan may place it.
@@ -183,11 +183,13 @@ impl Solver<'_> {
             Row {
                 count: u64::try_from(count).unwrap_or(0),
                 spare: u64::try_from(row.pods - count).unwrap_or(0),
-                demand: row.demand.iter().map(|amount| *amount as f64).collect(),
+                size: sizes.binary_search(&&row.demand).unwrap_or(0),
                 kin: kins.binary_search(&&row.menus).unwrap_or(0),
             }
         };
-        Covering { rows: demanded.iter().map(row).collect(), columns }
+        let rows = demanded.iter().map(row).collect();
+        let size = |demand: &&Amounts| Size { demand: demand.iter().map(|one| *one as f64).collect(), most: u32::MAX };
+        Covering { sizes: sizes.iter().map(size).collect(), rows, columns }
     }
 }
 

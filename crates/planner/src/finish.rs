@@ -8,6 +8,7 @@ use model::{Nomination, Plan, PlannedClaim, PodKey, PoolRefusal, Price, Requirem
 
 use crate::bins::{Bin, holds_bin};
 use crate::daemons::{Burden, GIVEN_LATER};
+use crate::interner::{Hashed, Index};
 use crate::limits::Footprint;
 use crate::menus::{Candidate, MenuId, PoolView};
 use crate::solver::Solver;
@@ -15,8 +16,11 @@ use crate::solver::Solver;
 /// Lists that many claims share.
 #[derive(Default)]
 struct Shared {
-    types: BTreeMap<(usize, Vec<usize>), Arc<[TypeName]>>,
+    /// By pool and positions of the types. Lists are long, and hashed faster than compared.
+    types: Hashed<(usize, Vec<usize>), Arc<[TypeName]>>,
     requirements: BTreeMap<(usize, MenuId), Arc<Requirements>>,
+    /// By pool.
+    namesakes: BTreeMap<usize, Vec<usize>>,
 }
 
 impl Solver<'_> {
@@ -88,7 +92,9 @@ impl Solver<'_> {
         pool.limits.give_back(&held);
         pool.limits.take(&largest, 1);
         let kinds: Vec<usize> = listed.iter().map(|candidate| candidate.kind).collect();
-        let types = shared.types.entry((bin.pool, kinds)).or_insert_with_key(|(_, kinds)| names(pool, kinds));
+        let types = shared.types.entry((bin.pool, kinds)).or_insert_with_key(|(number, kinds)| {
+            names(pool, kinds, shared.namesakes.entry(*number).or_insert_with(|| namesakes(pool)))
+        });
         let requirements = shared.requirements.entry((bin.pool, bin.menu)).or_insert_with(|| {
             let mut requirements = pool.menu(bin.menu).requirements.as_ref().clone();
             GIVEN_LATER.into_iter().for_each(|key| requirements.remove(key));
@@ -165,8 +171,15 @@ fn listed(pool: &PoolView<'_>, bin: &Bin, held: &Footprint, types_max: usize) ->
 }
 
 /// The names of types, each told once: some are sold with more room here than there, and stand in the list for each.
-fn names(pool: &PoolView<'_>, kinds: &[usize]) -> Arc<[TypeName]> {
-    let mut told = BTreeSet::new();
-    let kinds = kinds.iter().map(|kind| &pool.kinds[*kind].kind.name);
-    kinds.filter(|name| told.insert(*name)).cloned().collect()
+fn names(pool: &PoolView<'_>, kinds: &[usize], namesakes: &[usize]) -> Arc<[TypeName]> {
+    let mut told = vec![false; pool.kinds.len()];
+    let kinds = kinds.iter().filter(|kind| !std::mem::replace(&mut told[namesakes[**kind]], true));
+    kinds.map(|kind| pool.kinds[*kind].kind.name.clone()).collect()
+}
+
+/// By type of a pool, the first type of that name.
+fn namesakes(pool: &PoolView<'_>) -> Vec<usize> {
+    let mut first: Index<&TypeName> = Index::default();
+    let kinds = pool.kinds.iter();
+    kinds.map(|view| *first.entry(&view.kind.name).or_insert(view.position)).collect()
 }

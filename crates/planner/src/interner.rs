@@ -45,8 +45,11 @@ impl Hasher for Mixer {
     }
 }
 
-/// Numbers by something that is hashed; only ever looked up.
-pub(crate) type Index<K> = HashMap<K, usize, BuildHasherDefault<Mixer>>;
+/// Values by something that is hashed; only ever looked up.
+pub(crate) type Hashed<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
+
+/// Numbers by something that is hashed.
+pub(crate) type Index<K> = Hashed<K, usize>;
 
 /// A set of demands on labels, by number. [`Want::NOTHING`] demands nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

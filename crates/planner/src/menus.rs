@@ -10,7 +10,7 @@ use model::{
     Snapshot, Text, Undefined, Vocabulary,
 };
 
-use crate::amounts::{ResourceTable, Rooms, copies};
+use crate::amounts::{ResourceTable, Rooms, holds};
 use crate::attached::Attached;
 use crate::classes::Class;
 use crate::config::ReservationPolicy;
@@ -320,9 +320,10 @@ impl<'a> PoolView<'a> {
     /// Whether an empty node of a type holds one pod of a class.
     pub(crate) fn holds_alone(&self, kind: usize, class: &Class<'_>) -> bool {
         let view = &self.kinds[kind];
-        copies(&class.demand, &self.rooms[kind]) > 0
+        holds(&self.rooms[kind], &class.demand)
             && !view.ports_collide(&class.spec.host_ports)
-            && Attached::default().copies(&class.attaching, &view.kind.attach_limits).is_ok()
+            && (class.attaching.is_nothing()
+                || Attached::default().copies(&class.attaching, &view.kind.attach_limits).is_ok())
     }
 }
 

@@ -63,9 +63,7 @@ impl Solver<'_> {
         let end = end.min(self.config.steps_max);
         let mut compared = Compared::new(bins.len());
         loop {
-            let mut emptiest: Vec<usize> = (0..bins.len()).filter(|bin| bins[*bin].times == 1).collect();
-            emptiest.sort_by_key(|bin| (Reverse(self.idle(&bins[*bin])), *bin));
-            emptiest.truncate(EMPTIEST);
+            let emptiest = self.emptiest(bins);
             if self.steps >= end
                 || self.interrupt.is_raised()
                 || !(self.merge_some(pool, bins, &emptiest, &mut compared)
@@ -74,6 +72,19 @@ impl Solver<'_> {
                 return;
             }
         }
+    }
+
+    /// The nodes whose money is idle most.
+    fn emptiest(&self, bins: &[Bin]) -> Vec<usize> {
+        let single = bins.iter().enumerate().filter(|(_, bin)| bin.times == 1);
+        let mut ranked: Vec<(Reverse<u64>, usize)> =
+            single.map(|(position, bin)| (Reverse(self.idle(bin)), position)).collect();
+        if ranked.len() > EMPTIEST {
+            ranked.select_nth_unstable(EMPTIEST);
+            ranked.truncate(EMPTIEST);
+        }
+        ranked.sort_unstable();
+        ranked.into_iter().map(|(_, position)| position).collect()
     }
 
     /// What part of a node's money is idle, in millionths of a dollar: its price by its emptiest resource.

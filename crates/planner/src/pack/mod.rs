@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use model::Price;
 
-use crate::amounts::copies_beside;
+use crate::amounts::fits_beside;
 use crate::bins::{Bin, Load, cheapest_holding, holds_bin};
 use crate::interner::Want;
 use crate::menus::{Candidate, MenuId};
@@ -288,8 +288,8 @@ impl Solver<'_> {
     fn add_family(&mut self, work: &mut Work, bin: &mut Bin, family: usize, most: i64, ceiling: Price) -> i64 {
         let mut added = 0;
         for position in 0..work.families[family].len() {
-            if added < most {
-                let shape = work.families[family][position];
+            let shape = work.families[family][position];
+            if added < most && work.shapes[shape].remaining > 0 {
                 added += self.add_shape(work, bin, shape, most - added, ceiling);
             }
         }
@@ -310,7 +310,7 @@ impl Solver<'_> {
             self.steps += 1;
             position += 1;
             let room = &self.pools[bin.pool].rooms[kind];
-            if copies_beside(&work.shapes[shape].demand, &bin.used, room) == 0 {
+            if !fits_beside(&work.shapes[shape].demand, &bin.used, room) {
                 break;
             }
             let waiting = self.orders[order].remaining().min(most - added);

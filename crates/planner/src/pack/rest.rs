@@ -2,9 +2,8 @@
 
 use super::TINY;
 use super::work::{Hope, Work};
-use crate::amounts::{add_times, copies_beside};
+use crate::amounts::{add_times, copies_beside, fits_beside};
 use crate::bins::Bin;
-use crate::interner::Want;
 use crate::menus::{Candidate, MenuId};
 use crate::solver::Solver;
 
@@ -42,7 +41,7 @@ impl Solver<'_> {
             let joining = self.joining(&bin, candidate.kind, order, 1)?;
             self.add_to(&mut bin, order, 1, joining);
             work.shapes[shape].remaining -= 1;
-            for next in shape..work.shapes.len() {
+            for next in work.others(shape) {
                 self.add_shape(work, &mut bin, next, i64::MAX, candidate.price);
             }
             return Some(bin);
@@ -56,6 +55,7 @@ impl Solver<'_> {
         let cost = |candidate: &Candidate| self.cost_of(candidate.kind, candidate.price) + overhead;
         let hopes = work.hopes(menu, &self.pools[work.pool].menu(menu).candidates, cost);
         let waiting = work.waiting();
+        let others = work.others(shape);
         let mut best: Option<(f64, Candidate)> = None;
         for Hope { candidate, cost, rate: hope } in hopes.iter() {
             let known = best.map_or(0.0, |(known, _)| known);
@@ -66,7 +66,7 @@ impl Solver<'_> {
             if idle || !self.pools[work.pool].takes_alone(candidate.kind, &self.classes[class]) {
                 continue;
             }
-            let rate = self.value_of(work, shape, candidate.kind, menu) / cost;
+            let rate = self.value_of(work, shape, &others, *candidate) / cost;
             if best.is_none() || rate > known * (1.0 + TINY) {
                 best = Some((rate, *candidate));
             }
@@ -74,28 +74,31 @@ impl Solver<'_> {
         best.map(|(_, candidate)| candidate)
     }
 
-    /// What the pods are worth that a node of a type would hold, begun with a shape and filled largest first.
-    fn value_of(&mut self, work: &Work, first: usize, kind: usize, menu: MenuId) -> f64 {
+    /// What the pods are worth that a node of a type would hold, begun with a shape and filled with others in turn.
+    fn value_of(&mut self, work: &Work, first: usize, others: &[usize], candidate: Candidate) -> f64 {
         let view = &self.pools[work.pool];
-        let price = view.menu(menu).price_of(kind);
-        let pin = work.shapes[first].pin;
+        let Candidate { kind, price } = candidate;
+        let room = &view.rooms[kind];
         let mut used = work.shapes[first].demand.clone();
         let mut value = work.worth[first];
         let mut crowded: Vec<usize> = work.shapes[first].crowd.into_iter().collect();
-        self.steps += work.shapes.len() as u64;
-        for (index, shape) in work.shapes.iter().enumerate().skip(first) {
-            let waiting = shape.remaining - i64::from(index == first);
-            let elsewhere = pin != Want::NOTHING && shape.pin != Want::NOTHING && shape.pin != pin;
-            if waiting <= 0 || elsewhere || view.menu(shape.menu).price_of(kind).is_none_or(|own| Some(own) > price) {
+        self.steps += others.len() as u64;
+        for index in others {
+            let shape = &work.shapes[*index];
+            let waiting = shape.remaining - i64::from(*index == first);
+            if waiting == 0
+                || !fits_beside(&shape.demand, &used, room)
+                || view.menu(shape.menu).price_of(kind).is_none_or(|own| own > price)
+            {
                 continue;
             }
-            let mut copies = copies_beside(&shape.demand, &used, &view.rooms[kind]).min(waiting);
-            if let Some(crowd) = shape.crowd.filter(|_| copies > 0) {
+            let mut copies = copies_beside(&shape.demand, &used, room).min(waiting);
+            if let Some(crowd) = shape.crowd {
                 copies = copies.min(i64::from(!crowded.contains(&crowd)));
                 crowded.push(crowd);
             }
             add_times(&mut used, &shape.demand, copies);
-            value += work.worth[index] * copies as f64;
+            value += work.worth[*index] * copies as f64;
         }
         value
     }

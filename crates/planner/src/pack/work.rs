@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::shapes::Shape;
-use crate::amounts::{Rooms, copies};
+use crate::amounts::{Amounts, Rooms, copies};
 use crate::bins::{Bin, Load};
+use crate::interner::Want;
 use crate::menus::{Candidate, MenuId};
 use crate::relax::{Families, Relaxed, Share};
 
@@ -65,6 +66,14 @@ impl Work {
         Rc::clone(hopes)
     }
 
+    /// Shapes with pods that wait and could join a node that is begun with one, which is the first of them.
+    pub(super) fn others(&self, first: usize) -> Vec<usize> {
+        let pin = self.shapes[first].pin;
+        let joins = |shape: &Shape| pin == Want::NOTHING || shape.pin == Want::NOTHING || shape.pin == pin;
+        let after = (first..self.shapes.len()).map(|index| (index, &self.shapes[index]));
+        after.filter(|(_, shape)| shape.remaining > 0 && joins(shape)).map(|(index, _)| index).collect()
+    }
+
     /// What all pods that wait are worth.
     pub(super) fn waiting(&self) -> f64 {
         let worth = |(shape, worth): (&Shape, &f64)| shape.remaining.max(0) as f64 * worth;
@@ -103,11 +112,17 @@ impl Work {
 fn lower_to_priced(worth_max: &mut [f64], prices: &[f64], shapes: &[Shape], worth: &[f64], rooms: &Rooms) {
     let cost = |amounts: &[i64]| amounts.iter().zip(prices).map(|(amount, price)| *amount as f64 * price).sum::<f64>();
     let excess = |(shape, worth): (&Shape, &f64)| (worth - cost(&shape.demand)).max(0.0);
-    let excess: Vec<(usize, f64)> =
-        shapes.iter().zip(worth).map(excess).enumerate().filter(|(_, over)| *over > 0.0).collect();
+    // Shapes of one size fit alike, and lie side by side.
+    let mut by_size: Vec<(&Amounts, f64)> = Vec::new();
+    for (shape, over) in shapes.iter().zip(shapes.iter().zip(worth).map(excess)).filter(|(_, over)| *over > 0.0) {
+        match by_size.last_mut().filter(|(demand, _)| **demand == shape.demand) {
+            Some((_, sum)) => *sum += over,
+            None => by_size.push((&shape.demand, over)),
+        }
+    }
     for (known, room) in worth_max.iter_mut().zip(rooms.iter()) {
-        let fitting = |(shape, over): &(usize, f64)| copies(&shapes[*shape].demand, room) as f64 * over;
-        let most = cost(room) + excess.iter().map(fitting).sum::<f64>();
+        let fitting = |(demand, over): &(&Amounts, f64)| copies(demand, room) as f64 * over;
+        let most = cost(room) + by_size.iter().map(fitting).sum::<f64>();
         *known = known.min(most);
     }
 }

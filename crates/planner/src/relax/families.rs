@@ -1,6 +1,6 @@
 //! Rows that are much alike taken together, when there are too many to tell all of them apart in time.
 
-use super::{Columns, Covering, Row};
+use super::{Columns, Covering, Row, Size, demand};
 
 /// Rows by family; every row is in one.
 pub(crate) type Families = Vec<Vec<usize>>;
@@ -8,8 +8,7 @@ pub(crate) type Families = Vec<Vec<usize>>;
 /// Splits the rows of each kin until there are as many families as asked for, always where rows of one family differ
 /// most, or until families are of one size each.
 pub(super) fn families(problem: &Covering, most: usize) -> Families {
-    let resources = problem.rows.iter().map(|row| row.demand.len()).max().unwrap_or(0);
-    let total: Vec<f64> = (0..resources).map(|r| total(problem, r)).collect();
+    let total: Vec<f64> = (0..problem.resources()).map(|r| total(problem, r)).collect();
     let mut families: Vec<Family> = Vec::new();
     let kins = problem.rows.iter().map(|row| row.kin).max().map_or(0, |last| last + 1);
     for kin in 0..kins {
@@ -32,33 +31,36 @@ pub(super) fn families(problem: &Covering, most: usize) -> Families {
     families
 }
 
-/// One row for each family: its pods, with what they ask for on average.
-pub(super) fn merged(problem: &Covering, families: &Families) -> Covering {
-    let row = |family: &Vec<usize>| {
-        let count: u64 = family.iter().map(|row| problem.rows[*row].count).sum();
-        let resources = family.iter().map(|row| problem.rows[*row].demand.len()).max().unwrap_or(0);
+/// One row for each family: its pods, with what they ask for on average; and of the columns some. Only a guide: no bound
+/// rests on it.
+pub(super) fn merged(problem: &Covering, families: &Families, kept: &[usize]) -> Covering {
+    let size = |family: &Vec<usize>| {
+        let pods: f64 = family.iter().map(|row| problem.rows[*row].count as f64).sum();
         let average = |r: usize| {
             let sum: f64 = family.iter().map(|row| problem.rows[*row].count as f64 * demand(problem, *row, r)).sum();
-            sum / count.max(1) as f64
+            sum / pods.max(1.0)
         };
-        let kin = family.first().map_or(0, |row| problem.rows[*row].kin);
-        let spare: u64 = family.iter().map(|row| problem.rows[*row].spare).sum();
-        Row { count, spare, demand: (0..resources).map(average).collect(), kin }
+        let most = family.iter().map(|row| problem.sizes[problem.rows[*row].size].most).min().unwrap_or(0);
+        Size { demand: (0..problem.resources()).map(average).collect(), most }
     };
-    let rows: Vec<Row> = families.iter().map(row).collect();
+    let row = |(size, family): (usize, &Vec<usize>)| Row {
+        count: family.iter().map(|row| problem.rows[*row].count).sum(),
+        spare: family.iter().map(|row| problem.rows[*row].spare).sum(),
+        size,
+        kin: family.first().map_or(0, |row| problem.rows[*row].kin),
+    };
     let known = &problem.columns;
-    let mut columns = Columns::with_capacity(known.len(), known.resources, rows.len());
-    for column in 0..known.len() {
-        let caps: Vec<u32> = known.caps(column).collect();
-        // Between the caps of its largest and its smallest pods: a guide, on which no bound rests.
-        let cap = |family: &Vec<usize>| {
-            let caps = family.iter().map(|row| caps[*row]);
-            let (least, most) = caps.fold((u32::MAX, 0), |(least, most), cap| (least.min(cap), most.max(cap)));
-            least + (most - least) / 2
-        };
-        columns.push(known.price(column), known.room(column).iter().copied(), families.iter().map(cap));
+    let kins = known.words * 64;
+    let mut columns = Columns::with_capacity(kept.len(), known.resources, kins);
+    for column in kept {
+        let sold = (0..kins).map(|kin| known.is_sold(*column, kin));
+        columns.push(known.price(*column), known.room(*column).iter().copied(), sold);
     }
-    Covering { columns, rows }
+    Covering {
+        sizes: families.iter().map(size).collect(),
+        rows: families.iter().enumerate().map(row).collect(),
+        columns,
+    }
 }
 
 struct Family {
@@ -99,8 +101,4 @@ impl Family {
 
 fn total(problem: &Covering, resource: usize) -> f64 {
     (0..problem.rows.len()).map(|row| problem.rows[row].count as f64 * demand(problem, row, resource)).sum()
-}
-
-fn demand(problem: &Covering, row: usize, resource: usize) -> f64 {
-    super::scaled::demand(problem, row, resource)
 }

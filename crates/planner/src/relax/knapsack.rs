@@ -6,7 +6,7 @@
 //! simplex method returns, [`ceiling`] turns its resource prices into an upper bound that holds for any prices.
 
 use super::Steps;
-use super::scaled::Scaled;
+use super::scaled::{Offer, Scaled};
 
 /// A move that could gain less than this is not made.
 const GAIN_MIN: f64 = 2e-12;
@@ -25,21 +25,20 @@ pub(super) struct Warm {
     full: Vec<usize>,
 }
 
-impl Warm {
-    /// The prices alone: rows of another problem cannot begin where these ended.
-    pub(super) fn without_basis(self) -> Self {
-        Self { prices: self.prices, ..Self::default() }
-    }
-}
-
 /// An upper bound on the knapsack value of a column, valid for any resource prices that are not negative.
 ///
 /// Each unit of room is worth its price, and each row at most what its dual exceeds the price of its demand by.
 /// Leaves that excess in `excess`.
-pub(super) fn ceiling(problem: &Scaled, column: usize, duals: &[f64], prices: &[f64], excess: &mut [f64]) -> f64 {
+pub(super) fn ceiling(
+    problem: &Scaled<'_>,
+    offer: Offer<'_>,
+    duals: &[f64],
+    prices: &[f64],
+    excess: &mut [f64],
+) -> f64 {
     excess.copy_from_slice(duals);
     let mut total = 0.0;
-    for (r, (&price, &room)) in prices.iter().zip(problem.room_of(column)).enumerate() {
+    for (r, (&price, &room)) in prices.iter().zip(offer.room).enumerate() {
         if price > 0.0 {
             total += price * room;
             subtract(excess, price, problem.demand_of(r));
@@ -47,7 +46,7 @@ pub(super) fn ceiling(problem: &Scaled, column: usize, duals: &[f64], prices: &[
     }
     // Four sums side by side let the compiler use wide registers; their order is fixed.
     let mut lanes = [0.0; 4];
-    let most = problem.most_of(column);
+    let most = offer.most;
     let (head, tail) = (most.chunks_exact(4), most.chunks_exact(4).remainder());
     let rest = excess.chunks_exact(4).remainder();
     for (u, e) in head.zip(excess.chunks_exact(4)) {
@@ -93,7 +92,7 @@ pub(super) struct Knapsack {
 }
 
 impl Knapsack {
-    pub(super) fn new(problem: &Scaled) -> Self {
+    pub(super) fn new(problem: &Scaled<'_>) -> Self {
         let (rows, resources) = (problem.rows.len(), problem.resources);
         Self {
             rows,
@@ -114,33 +113,33 @@ impl Knapsack {
     /// The bound is the value itself when the steps suffice.
     pub(super) fn solve(
         &mut self,
-        problem: &Scaled,
-        column: usize,
+        problem: &Scaled<'_>,
+        offer: Offer<'_>,
         duals: &[f64],
         warm: &mut Warm,
         steps: &mut Steps<'_>,
     ) -> f64 {
-        self.load(problem, column, warm);
+        self.load(problem, offer, warm);
         // Far more than ever seen; with the lowest-index rule below it only guards against rounding.
         let pivots_max = 40 + 8 * self.resources + 4 * self.rows;
         let (mut idle, idle_max) = (0, 8 + self.resources);
         for _ in 0..pivots_max {
             self.reprice(problem, duals);
-            let Some(entering) = self.choose(problem, column, idle > idle_max) else { break };
+            let Some(entering) = self.choose(offer, idle > idle_max) else { break };
             if !steps.take(1) {
                 break;
             }
-            let Some(length) = self.advance(problem, column, entering, idle > idle_max) else { break };
+            let Some(length) = self.advance(problem, offer, entering, idle > idle_max) else { break };
             idle = if length < STEP_MIN { idle + 1 } else { 0 };
         }
         self.reprice(problem, duals);
         self.store(warm);
-        ceiling(problem, column, duals, &warm.prices, &mut self.excess)
+        ceiling(problem, offer, duals, &warm.prices, &mut self.excess)
     }
 
     /// The amounts of the last solve, by row, without zeros.
-    pub(super) fn amounts(&self, problem: &Scaled, column: usize) -> Vec<(usize, f64)> {
-        let most = problem.most_of(column);
+    pub(super) fn amounts(&self, offer: Offer<'_>) -> Vec<(usize, f64)> {
+        let most = offer.most;
         let mut amounts: Vec<(usize, f64)> = Vec::new();
         for (k, (&side, &most)) in self.side.iter().zip(most).enumerate() {
             if side < 0.0 && most > 0.0 {
@@ -167,9 +166,9 @@ impl Knapsack {
         }
     }
 
-    fn load(&mut self, problem: &Scaled, column: usize, warm: &Warm) {
+    fn load(&mut self, problem: &Scaled<'_>, offer: Offer<'_>, warm: &Warm) {
         self.reset();
-        let (room, most) = (problem.room_of(column), problem.most_of(column));
+        let (room, most) = (offer.room, offer.most);
         if !self.enter_all(problem, warm) {
             self.reset();
             self.level.copy_from_slice(room);
@@ -197,7 +196,7 @@ impl Knapsack {
     }
 
     /// Brings the remembered rows into the basis in place of the slacks that were tight; false when they do not fit.
-    fn enter_all(&mut self, problem: &Scaled, warm: &Warm) -> bool {
+    fn enter_all(&mut self, problem: &Scaled<'_>, warm: &Warm) -> bool {
         let mut open = warm.tight.clone();
         for &k in &warm.basic {
             self.set_change(problem, Entering::Row { row: k, up: true });
@@ -229,7 +228,7 @@ impl Knapsack {
     }
 
     /// Resource prices of the present basis, and what each row's dual exceeds its demand's price by.
-    fn reprice(&mut self, problem: &Scaled, duals: &[f64]) {
+    fn reprice(&mut self, problem: &Scaled<'_>, duals: &[f64]) {
         self.prices.fill(0.0);
         for (slot, &variable) in self.basis.iter().enumerate() {
             if variable < self.rows {
@@ -248,10 +247,10 @@ impl Knapsack {
     }
 
     /// The move with the largest possible gain, or under `lowest` the first that gains at all, which cannot cycle.
-    fn choose(&self, problem: &Scaled, column: usize, lowest: bool) -> Option<Entering> {
+    fn choose(&self, offer: Offer<'_>, lowest: bool) -> Option<Entering> {
         let mut best = GAIN_MIN;
         let mut choice = None;
-        for (k, ((excess, side), most)) in self.excess.iter().zip(&self.side).zip(problem.most_of(column)).enumerate() {
+        for (k, ((excess, side), most)) in self.excess.iter().zip(&self.side).zip(offer.most).enumerate() {
             let gain = excess * side * most;
             if gain > best {
                 choice = Some(Entering::Row { row: k, up: *side > 0.0 });
@@ -261,7 +260,7 @@ impl Knapsack {
                 best = gain;
             }
         }
-        for (r, (price, room)) in self.prices.iter().zip(problem.room_of(column)).enumerate() {
+        for (r, (price, room)) in self.prices.iter().zip(offer.room).enumerate() {
             let gain = -price * room;
             if gain > best && !self.slack_basic[r] {
                 choice = Some(Entering::Slack(r));
@@ -275,23 +274,20 @@ impl Knapsack {
     }
 
     /// How the basic levels fall per unit of the entering variable.
-    fn set_change(&mut self, problem: &Scaled, entering: Entering) {
+    fn set_change(&mut self, problem: &Scaled<'_>, entering: Entering) {
         for slot in 0..self.resources {
             let inverse = &self.inverse[slot * self.resources..(slot + 1) * self.resources];
             self.change[slot] = match entering {
                 Entering::Slack(r) => inverse[r],
-                Entering::Row { row, .. } => {
-                    let demand = problem.demand.iter().skip(row).step_by(self.rows);
-                    inverse.iter().zip(demand).map(|(x, d)| x * d).sum()
-                }
+                Entering::Row { row, .. } => inverse.iter().zip(problem.demands_of(row)).map(|(x, d)| x * d).sum(),
             };
         }
     }
 
     /// Moves along the entering variable as far as the bounds allow and returns how far; nothing when unlimited.
-    fn advance(&mut self, problem: &Scaled, column: usize, entering: Entering, lowest: bool) -> Option<f64> {
+    fn advance(&mut self, problem: &Scaled<'_>, offer: Offer<'_>, entering: Entering, lowest: bool) -> Option<f64> {
         self.set_change(problem, entering);
-        let most = problem.most_of(column);
+        let most = offer.most;
         let (sign, own) = match entering {
             Entering::Row { row, up } => (if up { 1.0 } else { -1.0 }, most[row]),
             Entering::Slack(_) => (1.0, f64::INFINITY),

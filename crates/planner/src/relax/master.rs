@@ -96,6 +96,13 @@ impl Master {
         used.map(|(&variable, &level)| (&self.variables[variable], level))
     }
 
+    /// The price spent on each of so many columns.
+    pub(super) fn spent(&self, columns: usize) -> Vec<f64> {
+        let mut spent = vec![0.0; columns];
+        self.mix().for_each(|(pattern, share)| spent[pattern.column] += share);
+        spent
+    }
+
     pub(super) fn add(&mut self, pattern: Pattern) {
         self.pool.push(self.variables.len());
         self.variables.push(pattern);

@@ -18,19 +18,22 @@
 //! The same input gives the same result on every machine: plain arithmetic in a fixed order, bounded by counted
 //! steps.
 
+mod certificate;
 mod families;
 mod knapsack;
+mod limits;
 mod master;
 mod scaled;
 #[cfg(test)]
 mod tests;
 
-use crate::interrupt::{Budget, Interrupt};
+use crate::interrupt::Budget;
+use certificate::{Certificate, Repair};
 pub(crate) use families::Families;
 use families::{families, merged};
 use knapsack::{Knapsack, Warm, ceiling};
 use master::{Master, Pattern};
-use scaled::Scaled;
+use scaled::{Offer, Scaled};
 
 /// So many rows are told apart exactly; the work grows with their square and more.
 const ROWS_MAX: usize = 64;
@@ -46,9 +49,6 @@ const GAP_MAX: f64 = 2e-10;
 /// The master's duals jump about while patterns are few; this needs several times fewer rounds when rows are many.
 const SMOOTHING: f64 = 0.8;
 
-/// Resources are few, and so are the exchanges it takes to price them.
-const MELTING_STEPS_MAX: u64 = 1_000;
-
 /// The resource prices of so many columns are told.
 const PRICES_MAX: usize = 3;
 
@@ -58,6 +58,21 @@ const PROMISING: f64 = 0.98;
 /// Patterns added in one round: this and one per eight rows. More make the master slow and help it little.
 const FOUND_BASE: u32 = 20;
 
+/// What pods need, each of them.
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct Size {
+    /// Of each resource, in the units of the columns' room.
+    pub(crate) demand: Vec<f64>,
+    /// No machine carries more of them, whatever its room.
+    pub(crate) most: u32,
+}
+
+impl Size {
+    fn demand(&self, resource: usize) -> f64 {
+        self.demand.get(resource).map_or(0.0, |demand| demand.max(0.0))
+    }
+}
+
 /// A group of equal pods.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Row {
@@ -65,8 +80,8 @@ pub(crate) struct Row {
     pub(crate) count: u64,
     /// How many more there could be in another placement that the bound is to hold for.
     pub(crate) spare: u64,
-    /// What one pod needs of each resource, in the units of the columns' room.
-    pub(crate) demand: Vec<f64>,
+    /// Index into [`Covering::sizes`]. Rows are many, and sizes are few.
+    pub(crate) size: usize,
     /// Rows of one kin differ in size only: where one may run, others that fit may too.
     pub(crate) kin: usize,
 }
@@ -74,39 +89,42 @@ pub(crate) struct Row {
 /// Kinds of machines, one after the other.
 pub(crate) struct Columns {
     resources: usize,
-    rows: usize,
     prices: Vec<f64>,
     rooms: Vec<f64>,
-    /// Rows times columns are many, and caps are small: see [`Self::cap`].
-    caps: Vec<u16>,
+    /// A bit for each kin that may run there, so many words for each column.
+    sold: Vec<u64>,
+    words: usize,
 }
 
 impl Columns {
-    /// Room for some columns, each with so many resources, and caps for so many rows.
-    pub(crate) fn with_capacity(columns: usize, resources: usize, rows: usize) -> Self {
+    /// Room for some columns, each with so many resources, and for so many kins of rows.
+    pub(crate) fn with_capacity(columns: usize, resources: usize, kins: usize) -> Self {
+        let words = kins.div_ceil(64);
         Self {
             resources,
-            rows,
             prices: Vec::with_capacity(columns),
             rooms: Vec::with_capacity(columns * resources),
-            caps: Vec::with_capacity(columns * rows),
+            sold: Vec::with_capacity(columns * words),
+            words,
         }
     }
 
     /// Adds a column: the price of one machine (without one, not a finite number, it is ignored), its room for pods
-    /// in each resource (less than nothing counts as nothing), and the most pods of each row on one machine (zero
-    /// when the row may not run there).
+    /// in each resource (less than nothing counts as nothing), and whether rows of each kin may run there.
     pub(crate) fn push(
         &mut self,
         price: f64,
         room: impl IntoIterator<Item = f64>,
-        caps: impl IntoIterator<Item = u32>,
+        sold: impl IntoIterator<Item = bool>,
     ) {
         self.prices.push(price);
         self.rooms.extend(room);
         self.rooms.resize(self.prices.len() * self.resources, 0.0);
-        self.caps.extend(caps.into_iter().map(|cap| u16::try_from(cap).unwrap_or(u16::MAX)));
-        self.caps.resize(self.prices.len() * self.rows, 0);
+        let start = self.sold.len();
+        self.sold.resize(self.prices.len() * self.words, 0);
+        for (kin, _) in sold.into_iter().enumerate().filter(|(_, sold)| *sold) {
+            self.sold[start + kin / 64] |= 1 << (kin % 64);
+        }
     }
 
     fn len(&self) -> usize {
@@ -121,21 +139,41 @@ impl Columns {
         &self.rooms[column * self.resources..(column + 1) * self.resources]
     }
 
-    /// The most pods of each row on one machine of a column.
-    fn caps(&self, column: usize) -> impl Iterator<Item = u32> {
-        self.caps[column * self.rows..(column + 1) * self.rows].iter().map(|cap| Self::cap(*cap))
+    /// The kins that may run on a column, as bits.
+    fn kins_of(&self, column: usize) -> &[u64] {
+        &self.sold[column * self.words..(column + 1) * self.words]
     }
 
-    /// A cap that is too large to be told is none.
-    fn cap(told: u16) -> u32 {
-        if told == u16::MAX { u32::MAX } else { u32::from(told) }
+    fn is_sold(&self, column: usize, kin: usize) -> bool {
+        self.sold[column * self.words + kin / 64] >> (kin % 64) & 1 == 1
+    }
+
+    /// Whether whoever may run on one column may run on another.
+    fn is_sold_wherever(&self, other: usize, column: usize) -> bool {
+        self.kins_of(column).iter().zip(self.kins_of(other)).all(|(own, other)| own & !other == 0)
     }
 }
 
 /// The covering problem. All demands and rooms must be finite numbers.
 pub(crate) struct Covering {
+    pub(crate) sizes: Vec<Size>,
     pub(crate) rows: Vec<Row>,
     pub(crate) columns: Columns,
+}
+
+impl Covering {
+    fn resources(&self) -> usize {
+        self.columns.resources
+    }
+}
+
+/// What one pod of a row needs of a resource.
+fn demand(problem: &Covering, row: usize, resource: usize) -> f64 {
+    problem.sizes[problem.rows[row].size].demand(resource)
+}
+
+fn room(problem: &Covering, column: usize, resource: usize) -> f64 {
+    problem.columns.room(column)[resource].max(0.0)
 }
 
 /// A number of equally filled machines in the optimal mix. A column may have several shares.
@@ -189,13 +227,13 @@ fn relax_exactly(problem: &Covering, budget: Budget<'_>) -> Relaxed {
     let mut search = Search::new(&scaled, budget);
     search.run();
     let Search { master, best, steps, complete, warm, .. } = search;
-    let duals = proven(problem, &scaled, &best);
+    let duals = proven(&scaled, &best);
     Relaxed {
         bound: worth(problem, &duals),
         duals,
         families: (0..problem.rows.len()).map(|row| vec![row]).collect(),
         shares: shares(problem, &scaled, &master),
-        prices: prices(problem, &scaled, &master, &warm),
+        prices: prices(&scaled, &master, &warm),
         steps: steps.used,
         uncoverable: scaled.uncoverable,
         complete,
@@ -203,67 +241,33 @@ fn relax_exactly(problem: &Covering, budget: Budget<'_>) -> Relaxed {
 }
 
 fn relax_families(problem: &Covering, budget: Budget<'_>) -> Relaxed {
+    let scaled = Scaled::new(problem);
     let families = families(problem, ROWS_MAX);
-    let coarse = merged(problem, &families);
-    let mixed = Scaled::new(&coarse);
+    let coarse = merged(problem, &families, &scaled.columns);
+    let mixed = Scaled::merged(&coarse, &families, &scaled);
     let mut search = Search::new(&mixed, budget);
     search.run();
-    let scaled = Scaled::new(problem);
-    let prices = prices(&coarse, &mixed, &search.master, &search.warm);
-    let mut warm = vec![Warm::default(); problem.columns.len()];
-    for (column, known) in mixed.columns.iter().zip(search.warm) {
-        warm[*column] = known.without_basis();
-    }
-    let mut warm: Vec<Warm> = scaled.columns.iter().map(|column| std::mem::take(&mut warm[*column])).collect();
+    let priced = search.settle();
+    let mut shares = shares(&coarse, &mixed, &search.master);
+    shares.iter_mut().for_each(|share| share.column = scaled.columns[share.column]);
     let mut best = Certificate::obvious(&scaled);
-    let explained = explained(&scaled, &warm);
-    best.improve(prove(&scaled, &explained, &mut warm, &mut search.steps));
-    let duals = proven(problem, &scaled, &best);
+    best.improve(Certificate::priced(&scaled, &priced));
+    let duals = proven(&scaled, &best);
     Relaxed {
         bound: worth(problem, &duals),
         duals,
-        shares: shares(&coarse, &mixed, &search.master),
+        shares,
         families,
-        prices,
+        prices: prices(&mixed, &search.master, &search.warm),
         steps: search.steps.used,
         uncoverable: scaled.uncoverable,
         complete: false,
     }
 }
 
-/// What each row is worth at the resource prices of the column where it is worth least.
-fn explained(problem: &Scaled, warm: &[Warm]) -> Vec<f64> {
-    let mut duals = vec![1.0_f64; problem.rows.len()];
-    for (column, known) in warm.iter().enumerate() {
-        let full: f64 = known.prices.iter().zip(problem.room_of(column)).map(|(price, room)| price * room).sum();
-        if full <= 0.0 {
-            continue;
-        }
-        for (k, dual) in duals.iter_mut().enumerate().filter(|(k, _)| problem.most_of(column)[*k] > 0.0) {
-            let worth = known.prices.iter().enumerate().map(|(r, price)| price * problem.demand_of(r)[k]).sum::<f64>();
-            *dual = dual.min(worth / full);
-        }
-    }
-    duals
-}
-
-/// The bound that some duals prove, lowered where a column carries more than its price.
-fn prove(problem: &Scaled, duals: &[f64], warm: &mut [Warm], steps: &mut Steps<'_>) -> Certificate {
-    let mut knapsack = Knapsack::new(problem);
-    let mut repair = Repair::new(duals);
-    for (column, known) in warm.iter_mut().enumerate() {
-        let mut worth = ceiling(problem, column, duals, &known.prices, &mut knapsack.excess);
-        if worth > 1.0 {
-            worth = knapsack.solve(problem, column, duals, known, steps);
-        }
-        repair.apply(duals, worth, problem.most_of(column), &knapsack.excess);
-    }
-    repair.certificate(problem)
-}
-
 /// The duals of a certificate in the units of the caller, lowered to leave room for rounding.
-fn proven(problem: &Covering, scaled: &Scaled, certificate: &Certificate) -> Vec<f64> {
-    let mut duals = scaled.plain_duals(problem, &certificate.duals);
+fn proven(scaled: &Scaled<'_>, certificate: &Certificate) -> Vec<f64> {
+    let mut duals = scaled.plain_duals(&certificate.duals);
     duals.iter_mut().for_each(|dual| *dual *= 1.0 - MARGIN);
     duals
 }
@@ -273,28 +277,8 @@ fn worth(problem: &Covering, duals: &[f64]) -> f64 {
     problem.rows.iter().zip(duals).map(|(row, dual)| row.count as f64 * dual).sum()
 }
 
-/// A lower bound on the price of any placement, from what each pod of a row is said to be worth.
-///
-/// Holds for any duals: they are scaled so that no column carries more than its price is worth. Negative ones count
-/// as zero, as do those of rows that cannot be covered or that a column of price zero may carry.
-#[cfg(test)]
-pub(crate) fn certify(problem: &Covering, duals: &[f64]) -> f64 {
-    let scaled = Scaled::new(problem);
-    let clean =
-        |(&k, unit): (&usize, &f64)| duals.get(k).filter(|dual| dual.is_finite()).map_or(0.0, |d| d.max(0.0) * unit);
-    let duals: Vec<f64> = scaled.rows.iter().zip(&scaled.unit).map(clean).collect();
-    let mut warm = vec![Warm::default(); scaled.columns.len()];
-    let certificate = prove(
-        &scaled,
-        &duals,
-        &mut warm,
-        &mut Steps { used: 0, budget: Budget { steps: u64::MAX, interrupt: &Interrupt::new() } },
-    );
-    worth(problem, &proven(problem, &scaled, &certificate))
-}
-
 /// The pods the search found to share machines, in the units of the caller.
-fn shares(problem: &Covering, scaled: &Scaled, master: &Master) -> Vec<Share> {
+fn shares(problem: &Covering, scaled: &Scaled<'_>, master: &Master) -> Vec<Share> {
     let mut shares: Vec<Share> = master
         .mix()
         .map(|(pattern, spent)| {
@@ -313,13 +297,12 @@ fn shares(problem: &Covering, scaled: &Scaled, master: &Master) -> Vec<Share> {
 }
 
 /// What resources cost on the columns that most is spent on.
-fn prices(problem: &Covering, scaled: &Scaled, master: &Master, warm: &[Warm]) -> Vec<Vec<f64>> {
-    let mut spent: Vec<f64> = vec![0.0; scaled.columns.len()];
-    master.mix().for_each(|(pattern, share)| spent[pattern.column] += share);
+fn prices(scaled: &Scaled<'_>, master: &Master, warm: &[Warm]) -> Vec<Vec<f64>> {
+    let spent = master.spent(scaled.columns.len());
     let mut columns: Vec<usize> = (0..spent.len()).filter(|column| spent[*column] > 0.0).collect();
     columns.sort_by(|a, b| spent[*b].total_cmp(&spent[*a]).then(a.cmp(b)));
     let known = columns.iter().map(|column| &warm[*column].prices).filter(|prices| !prices.is_empty());
-    known.take(PRICES_MAX).map(|prices| scaled.plain_prices(problem, prices)).collect()
+    known.take(PRICES_MAX).map(|prices| scaled.plain_prices(prices)).collect()
 }
 
 /// Counted work.
@@ -339,105 +322,11 @@ impl Steps<'_> {
     }
 }
 
-/// Duals that no column can outdo, and the bound they prove, up to rounding.
-struct Certificate {
-    bound: f64,
-    duals: Vec<f64>,
-}
-
-impl Certificate {
-    /// Takes duals that are proven once divided by the most that one unit of price carries under them.
-    fn new(problem: &Scaled, duals: &[f64], most: f64) -> Self {
-        let scale = if most > 0.0 { 1.0 / most } else { 0.0 };
-        let duals: Vec<f64> = duals.iter().map(|dual| dual * scale).collect();
-        let bound = duals.iter().zip(&problem.need).map(|(dual, need)| dual * need).sum();
-        Self { bound, duals }
-    }
-
-    /// The best bound to be had without search: one row alone, or one resource alone.
-    fn obvious(problem: &Scaled) -> Self {
-        let mut best = Self { bound: 0.0, duals: vec![0.0; problem.rows.len()] };
-        if let Some(row) = (0..problem.rows.len()).max_by(|&a, &b| problem.need[a].total_cmp(&problem.need[b])) {
-            let mut duals = vec![0.0; problem.rows.len()];
-            duals[row] = 1.0;
-            best.improve(Self::new(problem, &duals, 1.0));
-        }
-        for r in 0..problem.resources {
-            let most = (0..problem.columns.len()).map(|j| problem.room_of(j)[r]).fold(0.0, f64::max);
-            best.improve(Self::new(problem, problem.demand_of(r), most));
-        }
-        best.improve(Self::melted(problem));
-        best
-    }
-
-    /// The bound if pods were liquid and every column took all of them: one price per resource explains it.
-    fn melted(problem: &Scaled) -> Self {
-        let total = |r: usize| problem.demand_of(r).iter().zip(&problem.need).map(|(demand, need)| demand * need).sum();
-        let need: Vec<f64> = (0..problem.resources).map(total).collect();
-        let roomiest = |r: usize| {
-            let room = |j: &usize| problem.room_of(*j)[r];
-            (0..problem.columns.len()).max_by(|a, b| room(a).total_cmp(&room(b)).then(b.cmp(a))).unwrap_or(0)
-        };
-        let alone: Vec<usize> = (0..problem.resources).map(roomiest).collect();
-        let mut master = Master::new(&need, &alone);
-        for column in 0..problem.columns.len() {
-            let amounts = problem.room_of(column).iter().copied().enumerate().collect();
-            master.add(Pattern { column, amounts });
-        }
-        let budget = Budget { steps: MELTING_STEPS_MAX, interrupt: &Interrupt::new() };
-        master.optimise(&mut Steps { used: 0, budget });
-        let prices = master.duals();
-        let priced = |k: usize| (0..problem.resources).map(|r| problem.demand_of(r)[k] * prices[r].max(0.0)).sum();
-        let duals: Vec<f64> = (0..problem.rows.len()).map(priced).collect();
-        let worth = |j: usize| problem.room_of(j).iter().zip(prices).map(|(room, price)| room * price.max(0.0)).sum();
-        let most = (0..problem.columns.len()).map(worth).fold(0.0, f64::max);
-        Self::new(problem, &duals, most)
-    }
-
-    fn improve(&mut self, other: Self) {
-        if other.bound > self.bound {
-            *self = other;
-        }
-    }
-}
-
-/// Duals on the way to a certificate: lowered, column by column, to what the column's price allows.
-struct Repair {
-    duals: Vec<f64>,
-    /// The most that one unit of price carried on any column before.
-    most: f64,
-}
-
-impl Repair {
-    fn new(duals: &[f64]) -> Self {
-        Self { duals: duals.to_vec(), most: 0.0 }
-    }
-
-    /// Makes up for a column that carries more than its price.
-    ///
-    /// Its resource prices and the excess they leave to each row explain `worth`, so divided by `worth` they explain
-    /// its price. Rows worth no more than that explains may stay as they are, which beats lowering all alike.
-    fn apply(&mut self, duals: &[f64], worth: f64, most: &[f64], excess: &[f64]) {
-        self.most = self.most.max(worth);
-        if worth > 1.0 {
-            let share = 1.0 / worth;
-            for (((repaired, dual), most), excess) in self.duals.iter_mut().zip(duals).zip(most).zip(excess) {
-                let explained = (dual + (-excess).max(0.0)) * share;
-                if *most > 0.0 && explained < *repaired {
-                    *repaired = explained;
-                }
-            }
-        }
-    }
-
-    fn certificate(&self, problem: &Scaled) -> Certificate {
-        Certificate::new(problem, &self.duals, self.most.min(1.0))
-    }
-}
-
 /// Column generation in progress.
 struct Search<'a> {
-    problem: &'a Scaled,
+    problem: &'a Scaled<'a>,
+    /// Caps by column then row.
+    most: Vec<f64>,
     master: Master,
     knapsack: Knapsack,
     warm: Vec<Warm>,
@@ -451,14 +340,20 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(problem: &'a Scaled, budget: Budget<'a>) -> Self {
+    fn new(problem: &'a Scaled<'a>, budget: Budget<'a>) -> Self {
+        let rows = problem.rows.len();
+        let mut most = vec![0.0; problem.columns.len() * rows];
+        for (column, most) in most.chunks_exact_mut(rows.max(1)).enumerate() {
+            problem.write_most(column, most);
+        }
         let alone = |k: usize| {
-            let best = |&a: &usize, &b: &usize| problem.most_of(a)[k].total_cmp(&problem.most_of(b)[k]).then(b.cmp(&a));
+            let best = |&a: &usize, &b: &usize| most[a * rows + k].total_cmp(&most[b * rows + k]).then(b.cmp(&a));
             (0..problem.columns.len()).max_by(best).unwrap_or(0)
         };
-        let alone: Vec<usize> = (0..problem.rows.len()).map(alone).collect();
+        let alone: Vec<usize> = (0..rows).map(alone).collect();
         Self {
             problem,
+            most,
             master: Master::new(&problem.need, &alone),
             knapsack: Knapsack::new(problem),
             warm: vec![Warm::default(); problem.columns.len()],
@@ -492,6 +387,20 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// What each column says that resources cost under the best duals, if all that it carries cost as much as it does.
+    ///
+    /// Most columns priced them long ago, under others.
+    fn settle(&mut self) -> Vec<Vec<f64>> {
+        let mut priced = Vec::with_capacity(self.warm.len());
+        for (column, warm) in self.warm.iter_mut().enumerate() {
+            let offer = offer(self.problem, &self.most, column);
+            let worth = self.knapsack.solve(self.problem, offer, &self.best.duals, warm, &mut self.steps);
+            let scale = if worth > 0.0 { 1.0 / worth } else { 1.0 };
+            priced.push(warm.prices.iter().map(|price| price * scale).collect());
+        }
+        priced
+    }
+
     /// Looks for patterns under some duals that are worth more than their price under the target, and takes the
     /// bound that those duals prove. Returns the number of patterns found.
     ///
@@ -514,7 +423,7 @@ impl<'a> Search<'a> {
                 worth = self.try_column(column, duals, target, &mut found);
                 last = Some(column);
             }
-            repair.apply(duals, worth, self.problem.most_of(column), &self.knapsack.excess);
+            repair.apply(duals, worth, self.offer(column).most, &self.knapsack.excess);
         }
         self.best.improve(repair.certificate(self.problem));
         Some(found)
@@ -534,14 +443,19 @@ impl<'a> Search<'a> {
         found
     }
 
+    fn offer(&self, column: usize) -> Offer<'_> {
+        offer(self.problem, &self.most, column)
+    }
+
     fn found_max(&self) -> u32 {
         FOUND_BASE + self.problem.rows.len() as u32 / 8
     }
 
     /// The worth of a column; its best pattern is kept, and counted, if it pays off under the target.
     fn try_column(&mut self, column: usize, duals: &[f64], target: &[f64], found: &mut u32) -> f64 {
-        let worth = self.knapsack.solve(self.problem, column, duals, &mut self.warm[column], &mut self.steps);
-        let amounts = self.knapsack.amounts(self.problem, column);
+        let offer = offer(self.problem, &self.most, column);
+        let worth = self.knapsack.solve(self.problem, offer, duals, &mut self.warm[column], &mut self.steps);
+        let amounts = self.knapsack.amounts(offer);
         if amounts.iter().map(|&(k, amount)| target[k] * amount).sum::<f64>() > 1.0 + WORTH_MIN {
             self.master.add(Pattern { column, amounts });
             *found += 1;
@@ -554,13 +468,20 @@ impl<'a> Search<'a> {
     /// they do better: in uniform units columns are much alike.
     fn glance(&mut self, column: usize, duals: &[f64], other: Option<usize>) -> f64 {
         let excess = &mut self.knapsack.excess;
-        let own = ceiling(self.problem, column, duals, &self.warm[column].prices, excess);
+        let offer = offer(self.problem, &self.most, column);
+        let own = ceiling(self.problem, offer, duals, &self.warm[column].prices, excess);
         let Some(other) = other.filter(|_| own > 1.0 + WORTH_MIN) else { return own };
-        let foreign = ceiling(self.problem, column, duals, &self.warm[other].prices, excess);
+        let foreign = ceiling(self.problem, offer, duals, &self.warm[other].prices, excess);
         if foreign < own {
             self.warm[column].prices = self.warm[other].prices.clone();
             return foreign;
         }
-        ceiling(self.problem, column, duals, &self.warm[column].prices, excess)
+        ceiling(self.problem, offer, duals, &self.warm[column].prices, excess)
     }
+}
+
+/// What a column offers, of caps by column then row.
+fn offer<'o>(problem: &'o Scaled<'_>, most: &'o [f64], column: usize) -> Offer<'o> {
+    let rows = problem.rows.len();
+    Offer { room: problem.room_of(column), most: &most[column * rows..(column + 1) * rows] }
 }

@@ -4,18 +4,16 @@
 //! caps and duals all lie near the interval from zero to one whatever the units of the caller. Columns that can
 //! never pay off in the relaxation are left out.
 
-use super::Covering;
-
-/// Two quantities closer than this, relatively, are taken for the same number written in different units.
-const SAME: f64 = 1e-9;
+use super::families::Families;
+use super::limits::Limits;
+use super::{Columns, Covering, demand, room};
 
 /// Needs are raised by up to this fraction, each row differently: rows that run out together would let the simplex
 /// method turn on the spot for long. Duals found so are off the best by no more than this.
 const UNEVEN: f64 = 1e-9;
 
-/// Up to this many rows, caps are lowered to the number of pods. It sharpens the bound while machines are large for
-/// the pods there are, which many rows together rarely let happen; with many rows it would make patterns long and slow.
-const ROWS_FEW: usize = 24;
+/// Two quantities closer than this, relatively, are taken for the same.
+const SAME: f64 = 1e-12;
 
 /// A row served for nothing by a column of price zero.
 pub(super) struct Free {
@@ -24,18 +22,33 @@ pub(super) struct Free {
     pub(super) pods_per_machine: f64,
 }
 
+/// What one unit of price buys on a column.
+#[derive(Clone, Copy)]
+pub(super) struct Offer<'a> {
+    /// Room by resource.
+    pub(super) room: &'a [f64],
+    /// Caps by row.
+    pub(super) most: &'a [f64],
+}
+
 /// The problem without free and uncoverable rows, without dominated columns, in uniform units.
 ///
-/// Matrices are flat: `demand` by resource then row, `room` by column then resource, `most` by column then row.
-pub(super) struct Scaled {
+/// Matrices are flat: `demand` by resource then row, `room` by column then resource. Caps by column and row are much,
+/// and few columns are looked at more than once: see [`Scaled::write_most`].
+pub(super) struct Scaled<'a> {
+    problem: &'a Covering,
+    /// By row of the problem, and how many there are: rows of one group have the same caps where both may run.
+    group_of: Vec<usize>,
+    groups: usize,
     pub(super) rows: Vec<usize>,
     pub(super) columns: Vec<usize>,
     pub(super) resources: usize,
     /// The caller's resource behind each of ours, and how much of it is one of our units.
-    pub(super) scales: Vec<(usize, f64)>,
-    pub(super) demand: Vec<f64>,
-    pub(super) room: Vec<f64>,
-    pub(super) most: Vec<f64>,
+    scales: Vec<(usize, f64)>,
+    demand: Vec<f64>,
+    room: Vec<f64>,
+    /// By column then group: pods that one unit of price carries.
+    pods: Vec<f64>,
     /// Price units each row would take alone, made uneven by a trifle.
     pub(super) need: Vec<f64>,
     /// Pods of each row that one unit of price carries at most.
@@ -46,48 +59,84 @@ pub(super) struct Scaled {
     pub(super) uncoverable: Vec<usize>,
 }
 
-impl Scaled {
-    pub(super) fn new(problem: &Covering) -> Self {
+impl<'a> Scaled<'a> {
+    pub(super) fn new(problem: &'a Covering) -> Self {
         let limits = Limits::new(problem);
-        let (mut free, mut uncoverable) = (Vec::new(), Vec::new());
-        let (mut rows, mut unit) = (Vec::new(), Vec::new());
-        let Reach { best, gift } = limits.reach(problem);
-        for k in (0..problem.rows.len()).filter(|&k| problem.rows[k].count > 0) {
-            if let Some((column, pods_per_machine)) = gift[k] {
-                free.push(Free { row: k, column, pods_per_machine });
-            } else if best[k] > 0.0 {
-                rows.push(k);
-                unit.push(best[k]);
-            } else {
-                uncoverable.push(k);
-            }
+        let priced = uncovered(problem, priced(&problem.columns));
+        let mut pods = Vec::with_capacity(priced.len() * limits.groups());
+        for column in &priced {
+            let start = pods.len();
+            limits.write(problem.columns.room(*column), &mut pods);
+            pods[start..].iter_mut().for_each(|pods| *pods /= problem.columns.price(*column));
         }
-        let need = |(i, (&k, unit)): (usize, (&usize, &f64))| {
-            let spread = (i as f64 * 0.618_033_988_749_894_9).fract();
-            problem.rows[k].count as f64 / unit * (1.0 + UNEVEN * (0.5 + 0.5 * spread))
-        };
-        let need = rows.iter().zip(&unit).enumerate().map(need).collect();
+        let gifts = gifts(problem, &limits);
+        let mut scaled = Self::of(problem, limits.into_groups(), &priced, pods, &gifts);
+        scaled.choose_scales(&priced);
+        scaled.measure_rows();
+        let rooms = scaled.usable_rooms(&priced);
+        let undominated = scaled.undominated(&priced, &rooms);
+        scaled.keep(&priced, &rooms, &undominated);
+        scaled
+    }
+
+    /// A problem with one row for each family of another one's rows, and the columns that are kept of it.
+    ///
+    /// Caps are between those of a family's largest and its smallest pods: a guide, on which no bound rests.
+    pub(super) fn merged(problem: &'a Covering, families: &Families, fine: &Scaled<'_>) -> Self {
+        let mut pods = Vec::with_capacity(fine.columns.len() * families.len());
+        for (column, price) in fine.price.iter().enumerate() {
+            let known = fine.pods_of(column);
+            pods.extend(families.iter().zip(&problem.sizes).map(|(family, size)| {
+                let caps = family.iter().map(|row| known[fine.group_of[*row]]);
+                let ends = |(least, most): (f64, f64), cap: f64| (least.min(cap), most.max(cap));
+                let (least, most) = caps.fold((f64::INFINITY, 0.0), ends);
+                let middle = ((least + most) / 2.0 * price + SAME).floor();
+                let held = |r: usize| room(problem, column, r) / size.demand(r);
+                (0..problem.resources()).map(held).fold(middle, f64::min) / price
+            }));
+        }
+        let priced: Vec<usize> = (0..fine.columns.len()).collect();
+        let mut scaled = Self::of(problem, (0..families.len()).collect(), &priced, pods, &vec![None; families.len()]);
+        // In the units of the other, so that prices mean the same there.
+        scaled.scales = fine.scales.clone();
+        scaled.measure_rows();
+        let rooms = scaled.usable_rooms(&priced);
+        scaled.keep(&priced, &rooms, &priced);
+        scaled
+    }
+
+    /// The problem with some of its columns, of which these pods are known, by column then group.
+    fn of(
+        problem: &'a Covering,
+        group_of: Vec<usize>,
+        priced: &[usize],
+        pods: Vec<f64>,
+        gifts: &[Option<Gift>],
+    ) -> Self {
         let mut scaled = Self {
-            rows,
+            problem,
+            groups: pods.len() / priced.len().max(1),
+            group_of,
+            rows: Vec::new(),
             columns: Vec::new(),
             resources: 0,
             scales: Vec::new(),
             demand: Vec::new(),
             room: Vec::new(),
-            most: Vec::new(),
-            need,
-            unit,
+            pods,
+            need: Vec::new(),
+            unit: Vec::new(),
             price: Vec::new(),
-            free,
-            uncoverable,
+            free: Vec::new(),
+            uncoverable: Vec::new(),
         };
-        scaled.fill(problem, &limits);
+        scaled.sort_rows(priced, gifts);
         scaled
     }
 
     /// Scaled duals in the units of the caller, by row of the problem.
-    pub(super) fn plain_duals(&self, problem: &Covering, duals: &[f64]) -> Vec<f64> {
-        let mut plain = vec![0.0; problem.rows.len()];
+    pub(super) fn plain_duals(&self, duals: &[f64]) -> Vec<f64> {
+        let mut plain = vec![0.0; self.problem.rows.len()];
         for ((&k, unit), dual) in self.rows.iter().zip(&self.unit).zip(duals) {
             plain[k] = dual / unit;
         }
@@ -95,18 +144,12 @@ impl Scaled {
     }
 
     /// Scaled resource prices in the units of the caller, by resource of the problem.
-    pub(super) fn plain_prices(&self, problem: &Covering, prices: &[f64]) -> Vec<f64> {
-        let resources = problem.rows.iter().map(|row| row.demand.len()).max().unwrap_or(0);
-        let mut plain = vec![0.0; resources];
+    pub(super) fn plain_prices(&self, prices: &[f64]) -> Vec<f64> {
+        let mut plain = vec![0.0; self.problem.resources()];
         for ((resource, scale), price) in self.scales.iter().zip(prices) {
             plain[*resource] = price / scale;
         }
         plain
-    }
-
-    /// Caps of one column, by row.
-    pub(super) fn most_of(&self, column: usize) -> &[f64] {
-        &self.most[column * self.rows.len()..(column + 1) * self.rows.len()]
     }
 
     /// Room of one column, by resource.
@@ -119,173 +162,213 @@ impl Scaled {
         &self.demand[resource * self.rows.len()..(resource + 1) * self.rows.len()]
     }
 
-    /// Writes the matrices of all columns worth keeping.
-    fn fill(&mut self, problem: &Covering, limits: &Limits) {
-        for r in 0..limits.resources {
-            let demands = |k: &usize| demand(problem, *k, r) > 0.0;
-            let rooms = limits.priced.iter().map(|&j| room(problem, j, r) / problem.columns.price(j));
+    /// What one row needs of each resource.
+    pub(super) fn demands_of(&self, row: usize) -> impl Iterator<Item = f64> {
+        self.demand.iter().skip(row).step_by(self.rows.len().max(1)).copied()
+    }
+
+    pub(super) fn kin(&self, row: usize) -> usize {
+        self.problem.rows[self.rows[row]].kin
+    }
+
+    /// By kin, the kept columns where its rows may run.
+    pub(super) fn sellers(&self) -> Vec<Vec<usize>> {
+        sellers(self.problem, &self.columns)
+    }
+
+    /// The cap of a row on a column where it may run.
+    pub(super) fn most_on(&self, column: usize, row: usize) -> f64 {
+        self.pods_of(column)[self.group_of[self.rows[row]]] / self.unit[row]
+    }
+
+    /// Writes the caps of a column, by row.
+    pub(super) fn write_most(&self, column: usize, most: &mut [f64]) {
+        let pods = self.pods_of(column);
+        let (own, kins) = (self.columns[column], &self.problem.columns);
+        for ((most, &k), unit) in most.iter_mut().zip(&self.rows).zip(&self.unit) {
+            let sold = kins.is_sold(own, self.problem.rows[k].kin);
+            *most = if sold { pods[self.group_of[k]] / unit } else { 0.0 };
+        }
+    }
+
+    /// Pods that one unit of price carries on a column, by group.
+    fn pods_of(&self, column: usize) -> &[f64] {
+        &self.pods[column * self.groups..(column + 1) * self.groups]
+    }
+
+    /// Tells rows that cost something from those that cost nothing and those that nothing carries.
+    fn sort_rows(&mut self, priced: &[usize], gifts: &[Option<Gift>]) {
+        let problem = self.problem;
+        let sellers = sellers(problem, priced);
+        for k in (0..problem.rows.len()).filter(|&k| problem.rows[k].count > 0) {
+            let (group, sellers) = (self.group_of[k], &sellers[problem.rows[k].kin]);
+            let best = sellers.iter().map(|position| self.pods[position * self.groups + group]).fold(0.0, f64::max);
+            if let Some((column, pods_per_machine)) = gifts[k] {
+                self.free.push(Free { row: k, column, pods_per_machine });
+            } else if best > 0.0 {
+                self.rows.push(k);
+                self.unit.push(best);
+            } else {
+                self.uncoverable.push(k);
+            }
+        }
+        let need = |(i, (&k, unit)): (usize, (&usize, &f64))| {
+            let spread = (i as f64 * 0.618_033_988_749_894_9).fract();
+            problem.rows[k].count as f64 / unit * (1.0 + UNEVEN * (0.5 + 0.5 * spread))
+        };
+        self.need = self.rows.iter().zip(&self.unit).enumerate().map(need).collect();
+    }
+
+    /// Finds units for resources.
+    fn choose_scales(&mut self, priced: &[usize]) {
+        let problem = self.problem;
+        for r in 0..problem.resources() {
+            let rooms = priced.iter().map(|&j| room(problem, j, r) / problem.columns.price(j));
             let scale = rooms.fold(0.0, f64::max);
-            if scale > 0.0 && self.rows.iter().any(demands) {
+            if scale > 0.0 && self.rows.iter().any(|k| demand(problem, *k, r) > 0.0) {
                 self.scales.push((r, scale));
             }
         }
+    }
+
+    /// Writes what rows need, in the units of the resources.
+    fn measure_rows(&mut self) {
+        let problem = self.problem;
         self.resources = self.scales.len();
         for &(r, scale) in &self.scales {
             self.demand.extend(self.rows.iter().zip(&self.unit).map(|(&k, unit)| demand(problem, k, r) * unit / scale));
         }
-        let kept = Offers { problem, limits, scaled: self }.undominated();
-        let width = self.resources + self.rows.len();
-        for (column, start) in kept.columns {
-            let (rooms, most) = kept.offers[start..start + width].split_at(self.resources);
-            self.columns.push(column);
-            self.price.push(problem.columns.price(column));
-            self.room.extend(rooms);
-            self.most.extend(most);
-        }
-    }
-}
-
-/// What one unit of price buys of each column: its room by resource, then its caps by row.
-///
-/// It is worked out anew whenever it is looked at: rows times columns of it would be much, and few columns are kept.
-struct Offers<'a> {
-    problem: &'a Covering,
-    limits: &'a Limits,
-    scaled: &'a Scaled,
-}
-
-/// Columns that are worth keeping, each with where its offer begins.
-struct Kept {
-    columns: Vec<(usize, usize)>,
-    offers: Vec<f64>,
-}
-
-impl Offers<'_> {
-    /// The offer of a column; false when it carries nothing.
-    fn write(&self, column: usize, pods: &mut [f64], offer: &mut [f64]) -> bool {
-        let Scaled { rows, unit, scales, .. } = self.scaled;
-        let price = self.problem.columns.price(column);
-        self.limits.fill(self.problem, column, pods);
-        let (rooms, most) = offer.split_at_mut(scales.len());
-        for ((most, &k), unit) in most.iter_mut().zip(rows).zip(unit) {
-            *most = pods[k] / (price * unit);
-        }
-        for (i, (own, &(r, scale))) in rooms.iter_mut().zip(scales).enumerate() {
-            // Room that even full caps could not use is worth nothing.
-            let usable: f64 = self.scaled.demand_of(i).iter().zip(&*most).map(|(d, u)| d * u).sum();
-            *own = (room(self.problem, column, r) / (price * scale)).min(usable);
-        }
-        most.iter().any(|&u| u > 0.0)
     }
 
-    /// The columns for which no other offers at least as much of everything for the same money.
+    /// Of some columns, by position, those for which no other offers at least as much of everything for the same money.
     ///
     /// Machines may be split in the relaxation, so prices need not match: what counts is what one unit of price buys.
-    fn undominated(&self) -> Kept {
-        let width = self.scaled.scales.len() + self.scaled.rows.len();
-        let mut pods = vec![0.0; self.problem.rows.len()];
-        let mut offer = vec![0.0; width];
+    fn undominated(&self, priced: &[usize], rooms: &[f64]) -> Vec<usize> {
+        let room_of = |position: usize| &rooms[position * self.resources..(position + 1) * self.resources];
         // Nothing that has less room in all covers what has more; of equals the first is asked first.
         let weight = |column: usize| {
             let part = |(r, scale): &(usize, f64)| room(self.problem, column, *r) / scale;
-            self.scaled.scales.iter().map(part).sum::<f64>() / self.problem.columns.price(column)
+            self.scales.iter().map(part).sum::<f64>() / self.problem.columns.price(column)
         };
         let mut weights: Vec<(f64, usize)> =
-            self.limits.priced.iter().map(|column| (weight(*column), *column)).collect();
+            priced.iter().enumerate().map(|(position, column)| (weight(*column), position)).collect();
         weights.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let covers = |mine: &[f64], yours: &[f64]| mine.iter().zip(yours).all(|(x, y)| *x >= y * (1.0 - 1e-12));
-        let mut kept = Kept { columns: Vec::new(), offers: Vec::new() };
-        for (_, column) in weights {
-            if self.write(column, &mut pods, &mut offer)
-                && !kept.offers.chunks_exact(width).any(|known| covers(known, &offer))
-            {
-                kept.columns.push((column, kept.offers.len()));
-                kept.offers.extend(&offer);
+        let holds = |mine: &[f64], yours: &[f64]| mine.iter().zip(yours).all(|(x, y)| *x >= y * (1.0 - SAME));
+        let mut kept: Vec<usize> = Vec::new();
+        for (_, position) in weights {
+            let covers = |other: &usize| {
+                self.problem.columns.is_sold_wherever(priced[*other], priced[position])
+                    && holds(room_of(*other), room_of(position))
+                    && holds(self.pods_of(*other), self.pods_of(position))
+            };
+            let carries = self.pods_of(position).iter().any(|pods| *pods > 0.0);
+            if carries && !kept.iter().any(covers) {
+                kept.push(position);
             }
         }
-        kept.columns.sort_unstable();
+        kept.sort_unstable();
         kept
     }
-}
 
-/// How many pods of each row one machine of a column may carry.
-struct Limits {
-    resources: usize,
-    /// Columns that cost something, and those that do not.
-    priced: Vec<usize>,
-    free: Vec<usize>,
-    /// By resource then row how many pods one unit holds; without end where none is needed.
-    pods_per_unit: Vec<f64>,
-    /// Whether no machine is said to carry more pods of a row than there are.
-    few: bool,
-}
-
-/// The most that columns do for each row.
-struct Reach {
-    /// Pods that one unit of price carries.
-    best: Vec<f64>,
-    /// The first column that carries pods for nothing, and how many.
-    gift: Vec<Option<(usize, f64)>>,
-}
-
-impl Limits {
-    fn new(problem: &Covering) -> Self {
-        let resources = problem.rows.iter().map(|row| row.demand.len()).max().unwrap_or(0);
-        let mut pods_per_unit = Vec::with_capacity(resources * problem.rows.len());
-        for r in 0..resources {
-            pods_per_unit.extend((0..problem.rows.len()).map(|k| 1.0 / demand(problem, k, r)));
+    /// Writes down some of the columns, by position, and forgets the others.
+    fn keep(&mut self, priced: &[usize], rooms: &[f64], kept: &[usize]) {
+        let mut pods = Vec::with_capacity(kept.len() * self.groups);
+        for &position in kept {
+            pods.extend(self.pods_of(position));
+            self.room.extend(&rooms[position * self.resources..(position + 1) * self.resources]);
+            self.columns.push(priced[position]);
+            self.price.push(self.problem.columns.price(priced[position]));
         }
-        let (mut priced, mut free) = (Vec::with_capacity(problem.columns.len()), Vec::new());
-        for j in 0..problem.columns.len() {
-            let price = problem.columns.price(j);
-            if price.is_finite() && price > 0.0 {
-                priced.push(j);
-            } else if price <= 0.0 {
-                free.push(j);
-            }
-        }
-        Self { resources, priced, free, pods_per_unit, few: problem.rows.len() <= ROWS_FEW }
+        self.pods = pods;
     }
 
-    /// Writes the pods of each row on one machine of a column.
-    fn fill(&self, problem: &Covering, column: usize, pods: &mut [f64]) {
-        for ((pods, row), cap) in pods.iter_mut().zip(&problem.rows).zip(problem.columns.caps(column)) {
-            *pods =
-                if self.few { u64::from(cap).min(row.count.saturating_add(row.spare)) as f64 } else { f64::from(cap) };
-        }
-        for (r, per_unit) in self.pods_per_unit.chunks_exact(pods.len().max(1)).enumerate() {
-            let room = room(problem, column, r);
-            for (pods, per_unit) in pods.iter_mut().zip(per_unit) {
-                let held = room * per_unit;
-                // Where nothing is needed and nothing is there this is no number, and no limit.
-                *pods = if held < *pods * (1.0 - SAME) { held } else { *pods };
+    /// The room of some columns in our units, one after the other: what even full caps could not use is worth nothing.
+    fn usable_rooms(&self, priced: &[usize]) -> Vec<f64> {
+        let kins = self.rows.iter().map(|row| self.problem.rows[*row].kin + 1).max().unwrap_or(0);
+        let mut by_kin: Vec<Vec<usize>> = vec![Vec::new(); kins];
+        (0..self.rows.len()).for_each(|row| by_kin[self.kin(row)].push(row));
+        let mut rooms = Vec::with_capacity(priced.len() * self.resources);
+        for (position, column) in priced.iter().enumerate() {
+            let pods = self.pods_of(position);
+            for (i, &(r, scale)) in self.scales.iter().enumerate() {
+                let all = room(self.problem, *column, r) / (self.problem.columns.price(*column) * scale);
+                let sold = by_kin.iter().enumerate().filter(|(kin, _)| self.problem.columns.is_sold(*column, *kin));
+                let mut usable = 0.0;
+                for row in sold.flat_map(|(_, rows)| rows) {
+                    usable += self.demand_of(i)[*row] * pods[self.group_of[self.rows[*row]]] / self.unit[*row];
+                    if usable >= all {
+                        break;
+                    }
+                }
+                rooms.push(usable.min(all));
             }
         }
-    }
-
-    fn reach(&self, problem: &Covering) -> Reach {
-        let count = problem.rows.len();
-        let (mut best, mut gift) = (vec![0.0_f64; count], vec![None; count]);
-        let mut pods = vec![0.0; count];
-        for &column in &self.priced {
-            self.fill(problem, column, &mut pods);
-            let price = problem.columns.price(column);
-            best.iter_mut().zip(&pods).for_each(|(best, pods)| *best = best.max(pods / price));
-        }
-        for &column in &self.free {
-            self.fill(problem, column, &mut pods);
-            for (gift, pods) in gift.iter_mut().zip(&pods).filter(|(gift, pods)| gift.is_none() && **pods > 0.0) {
-                *gift = Some((column, *pods));
-            }
-        }
-        Reach { best, gift }
+        rooms
     }
 }
 
-pub(super) fn demand(problem: &Covering, row: usize, resource: usize) -> f64 {
-    problem.rows[row].demand.get(resource).map_or(0.0, |d| d.max(0.0))
+/// By kin of a problem's rows, those of some columns where they may run, by position.
+fn sellers(problem: &Covering, columns: &[usize]) -> Vec<Vec<usize>> {
+    let kins = problem.rows.iter().map(|row| row.kin + 1).max().unwrap_or(0);
+    let is_sold = |position: &usize, kin: usize| problem.columns.is_sold(columns[*position], kin);
+    (0..kins).map(|kin| (0..columns.len()).filter(|position| is_sold(position, kin)).collect()).collect()
 }
 
-fn room(problem: &Covering, column: usize, resource: usize) -> f64 {
-    problem.columns.room(column).get(resource).map_or(0.0, |a| a.max(0.0))
+/// A column that carries pods of a row for nothing, and how many of them.
+type Gift = (usize, f64);
+
+/// The first gift for each row.
+fn gifts(problem: &Covering, limits: &Limits) -> Vec<Option<Gift>> {
+    let mut gifts = vec![None; problem.rows.len()];
+    let mut pods = Vec::new();
+    for column in (0..problem.columns.len()).filter(|column| problem.columns.price(*column) <= 0.0) {
+        pods.clear();
+        limits.write(problem.columns.room(column), &mut pods);
+        for (k, gift) in gifts.iter_mut().enumerate().filter(|(_, gift)| gift.is_none()) {
+            let held = pods[limits.group(k)];
+            if held > 0.0 && problem.columns.is_sold(column, problem.rows[k].kin) {
+                *gift = Some((column, held));
+            }
+        }
+    }
+    gifts
+}
+
+/// Columns that cost something.
+fn priced(columns: &Columns) -> Vec<usize> {
+    let costs = |column: &usize| columns.price(*column).is_finite() && columns.price(*column) > 0.0;
+    (0..columns.len()).filter(costs).collect()
+}
+
+/// Those of some columns for which no other is sold to all the same rows, costs no more and has no less room of anything
+/// that is asked for. Most columns of a large market go here, before anybody reckons what fits on them.
+fn uncovered(problem: &Covering, columns: Vec<usize>) -> Vec<usize> {
+    let asked = |r: &usize| (0..problem.rows.len()).any(|k| demand(problem, k, *r) > 0.0);
+    let asked: Vec<usize> = (0..problem.resources()).filter(asked).collect();
+    let mut order = columns;
+    let size = |column: usize| asked.iter().map(move |r| room(problem, column, *r));
+    let price = |column: usize| problem.columns.price(column);
+    order.sort_unstable_by(|a, b| {
+        let roomier = || size(*b).zip(size(*a)).map(|(b, a)| b.total_cmp(&a)).find(|order| order.is_ne());
+        let sold = || problem.columns.kins_of(*b).cmp(problem.columns.kins_of(*a));
+        price(*a).total_cmp(&price(*b)).then_with(|| roomier().unwrap_or_else(sold)).then(a.cmp(b))
+    });
+    let mut kept: Vec<usize> = Vec::new();
+    // Room of those kept, one after the other.
+    let mut rooms: Vec<f64> = Vec::new();
+    let mut own: Vec<f64> = Vec::new();
+    for column in order {
+        own.clear();
+        own.extend(size(column));
+        let covers = |(other, room): (&usize, &[f64])| {
+            room.iter().zip(&own).all(|(room, own)| room >= own) && problem.columns.is_sold_wherever(*other, column)
+        };
+        let known = rooms.chunks_exact(asked.len().max(1));
+        if asked.is_empty() || !kept.iter().zip(known).any(covers) {
+            kept.push(column);
+            rooms.extend(&own);
+        }
+    }
+    kept.sort_unstable();
+    kept
 }

@@ -1,10 +1,16 @@
 //! Hand-checked cases, and random ones against a slow independent simplex method and against brute force.
 
-use super::{Budget, Columns, Interrupt, Relaxed, Row};
+use super::certificate::{Certificate, Repair};
+use super::knapsack::{Knapsack, Warm, ceiling};
+use super::scaled::{Offer, Scaled};
+use super::{Budget, Columns, Relaxed, Size, Steps};
+use crate::interrupt::Interrupt;
 
 const STEPS_AMPLE: u64 = 1_000_000;
 
 static NEVER: Interrupt = Interrupt::new();
+
+const AMPLE: Budget<'static> = Budget { steps: STEPS_AMPLE, interrupt: &NEVER };
 
 /// A kind of machine, apart from the others.
 struct Column {
@@ -13,21 +19,50 @@ struct Column {
     caps: Vec<u32>,
 }
 
-/// A covering problem that is easy to change.
+/// Equal pods, apart from the others.
+#[derive(Clone)]
+struct Row {
+    count: u64,
+    demand: Vec<f64>,
+    kin: usize,
+}
+
+/// A covering problem that is easy to change. Caps of one row are what fits and no more than a number of its own, and
+/// zero where rows of its kin may not run.
 struct Covering {
     rows: Vec<Row>,
     columns: Vec<Column>,
 }
 
 impl Covering {
-    fn flat(&self) -> super::Covering {
+    /// Every row has a size of its own, and unless kins matter a kin of its own.
+    fn flat_by(&self, kin_of: impl Fn(usize) -> usize) -> super::Covering {
         let resources = self.columns.iter().map(|column| column.room.len()).max().unwrap_or(0);
-        let mut columns = Columns::with_capacity(self.columns.len(), resources, self.rows.len());
+        let numbers = || 0..self.rows.len();
+        let kins = numbers().map(|k| kin_of(k) + 1).max().unwrap_or(0);
+        let mut columns = Columns::with_capacity(self.columns.len(), resources, kins);
         for column in &self.columns {
-            columns.push(column.price, column.room.iter().copied(), column.caps.iter().copied());
+            let sold = |kin: usize| numbers().any(|k| kin_of(k) == kin && column.caps[k] > 0);
+            columns.push(column.price, column.room.iter().copied(), (0..kins).map(sold));
         }
-        super::Covering { rows: self.rows.clone(), columns }
+        let size = |k: usize| {
+            let held = |column: &&Column| column.caps[k] > 0 && u64::from(column.caps[k]) < fits(column, &self.rows[k]);
+            let most = self.columns.iter().find(held).map_or(u32::MAX, |column| column.caps[k]);
+            Size { demand: self.rows[k].demand.clone(), most }
+        };
+        let row = |k: usize| super::Row { count: self.rows[k].count, spare: 0, size: k, kin: kin_of(k) };
+        super::Covering { sizes: numbers().map(size).collect(), rows: numbers().map(row).collect(), columns }
     }
+
+    fn flat(&self) -> super::Covering {
+        self.flat_by(|k| k)
+    }
+}
+
+/// How many pods of a row the room of a column holds.
+fn fits(column: &Column, row: &Row) -> u64 {
+    let fits = column.room.iter().zip(&row.demand).filter(|(_, d)| **d > 0.0).map(|(a, d)| (a / d + 1e-9) as u64);
+    fits.min().unwrap_or(u64::MAX)
 }
 
 fn relax(problem: &Covering, steps: u64) -> Relaxed {
@@ -39,7 +74,38 @@ fn relax_exactly(problem: &Covering, steps: u64) -> Relaxed {
 }
 
 fn certify(problem: &Covering, duals: &[f64]) -> f64 {
-    super::certify(&problem.flat(), duals)
+    certify_flat(&problem.flat(), duals)
+}
+
+/// A lower bound on the price of any placement, from what each pod of a row is said to be worth.
+///
+/// Holds for any duals: they are scaled so that no column carries more than its price is worth. Negative ones count
+/// as zero, as do those of rows that cannot be covered or that a column of price zero may carry.
+fn certify_flat(problem: &super::Covering, duals: &[f64]) -> f64 {
+    let scaled = Scaled::new(problem);
+    let clean =
+        |(&k, unit): (&usize, &f64)| duals.get(k).filter(|dual| dual.is_finite()).map_or(0.0, |d| d.max(0.0) * unit);
+    let duals: Vec<f64> = scaled.rows.iter().zip(&scaled.unit).map(clean).collect();
+    let mut warm = vec![Warm::default(); scaled.columns.len()];
+    let certificate = prove(&scaled, &duals, &mut warm, &mut Steps { used: 0, budget: AMPLE });
+    super::worth(problem, &super::proven(&scaled, &certificate))
+}
+
+/// The bound that some duals prove, lowered where a column carries more than its price.
+fn prove(problem: &Scaled<'_>, duals: &[f64], warm: &mut [Warm], steps: &mut Steps<'_>) -> Certificate {
+    let mut knapsack = Knapsack::new(problem);
+    let mut repair = Repair::new(duals);
+    let mut most = vec![0.0; problem.rows.len()];
+    for (column, known) in warm.iter_mut().enumerate() {
+        problem.write_most(column, &mut most);
+        let offer = Offer { room: problem.room_of(column), most: &most };
+        let mut worth = ceiling(problem, offer, duals, &known.prices, &mut knapsack.excess);
+        if worth > 1.0 {
+            worth = knapsack.solve(problem, offer, duals, known, steps);
+        }
+        repair.apply(duals, worth, &most, &knapsack.excess);
+    }
+    repair.certificate(problem)
 }
 
 /// Reads `row COUNT : DEMAND...` and `column PRICE : ROOM... : CAP...` lines.
@@ -50,7 +116,7 @@ fn covering(text: &str) -> Covering {
         let parts: Vec<Vec<f64>> =
             rest.split(':').map(|part| part.split_whitespace().map(|x| x.parse().unwrap()).collect()).collect();
         match kind {
-            "row" => problem.rows.push(Row { count: parts[0][0] as u64, spare: 0, demand: parts[1].clone(), kin: 0 }),
+            "row" => problem.rows.push(Row { count: parts[0][0] as u64, demand: parts[1].clone(), kin: 0 }),
             _ => problem.columns.push(Column {
                 price: parts[0][0],
                 room: parts[1].clone(),
@@ -194,21 +260,18 @@ fn random(dice: &mut Dice, rows_max: u64, columns_max: u64, count_max: u64) -> C
     let mut problem = Covering { rows: Vec::new(), columns: Vec::new() };
     for _ in 0..rows {
         let demand = (0..resources).map(|_| dice.below(5) as f64).collect();
-        problem.rows.push(Row { count: 1 + dice.below(count_max), spare: 0, demand, kin: dice.below(3) as usize });
+        problem.rows.push(Row { count: 1 + dice.below(count_max), demand, kin: dice.below(3) as usize });
     }
+    // Those that need nothing are held by caps alone.
+    let most: Vec<u64> = (0..rows).map(|_| if dice.below(4) == 0 { 2 } else { 9 + dice.below(20) }).collect();
     for _ in 0..columns {
         let room: Vec<f64> = (0..resources).map(|_| dice.below(16) as f64).collect();
-        let mut caps = Vec::new();
-        for row in &problem.rows {
-            let fits = room.iter().zip(&row.demand).filter(|(_, d)| **d > 0.0).map(|(a, d)| (a / d) as u32);
-            let fits = fits.min().unwrap_or(9);
-            caps.push(match dice.below(6) {
-                0 => 0,
-                1 => fits.min(2),
-                _ => fits,
-            });
+        let mut column = Column { price: 1.0 + dice.below(12) as f64, room, caps: Vec::new() };
+        for (row, most) in problem.rows.iter().zip(&most) {
+            let fitting = fits(&column, row).min(*most) as u32;
+            column.caps.push(if dice.below(6) == 0 { 0 } else { fitting });
         }
-        problem.columns.push(Column { price: 1.0 + dice.below(12) as f64, room, caps });
+        problem.columns.push(column);
     }
     problem
 }
@@ -368,12 +431,7 @@ fn equal_rows_and_columns_do_not_make_it_circle() {
     let (rows, columns) = (40, 60);
     let mut problem = Covering { rows: Vec::new(), columns: Vec::new() };
     for k in 0..rows {
-        problem.rows.push(Row {
-            count: 6,
-            spare: 0,
-            demand: vec![1.0 + f64::from(k % 2), 2.0 - f64::from(k % 2), 1.0],
-            kin: 0,
-        });
+        problem.rows.push(Row { count: 6, demand: vec![1.0 + f64::from(k % 2), 2.0 - f64::from(k % 2), 1.0], kin: 0 });
     }
     for j in 0..columns {
         let size = f64::from(1 << (j % 4));
@@ -388,7 +446,7 @@ fn equal_rows_and_columns_do_not_make_it_circle() {
 #[test]
 fn rows_that_run_out_together_do_not_stall_it() {
     // Every machine takes all pods of many rows, so one pattern empties all rows at once.
-    let row = |k: i32| Row { count: 3, spare: 0, demand: vec![1.0 + f64::from(k % 7), 3.0 + f64::from(k % 5)], kin: 0 };
+    let row = |k: i32| Row { count: 3, demand: vec![1.0 + f64::from(k % 7), 3.0 + f64::from(k % 5)], kin: 0 };
     let rows: Vec<Row> = (0..60).map(row).collect();
     let columns = (1..20).map(|size| {
         let room = vec![40.0 * f64::from(size), 50.0 * f64::from(size)];
@@ -409,16 +467,17 @@ fn many_rows_are_bounded_by_families_soundly() {
         let mut problem = random(&mut dice, 60, 20, 30);
         // Sizes that no two rows share, and rows of one kin that run on the same machines.
         let alike = problem.rows.len();
+        problem.rows.iter_mut().enumerate().for_each(|(k, row)| row.kin = k);
         for k in 0..120 {
             let like = k % alike;
             let grown = 1.0 + dice.below(100) as f64 / 400.0;
             let demand: Vec<f64> = problem.rows[like].demand.iter().map(|amount| amount * grown).collect();
-            problem.rows.push(Row { count: 1 + dice.below(9), spare: 0, demand, kin: like });
+            problem.rows.push(Row { count: 1 + dice.below(9), demand, kin: like });
             for column in &mut problem.columns {
                 column.caps.push(column.caps[like]);
             }
         }
-        let by_families = relax(&problem, STEPS_AMPLE);
+        let by_families = super::relax(&problem.flat_by(|k| problem.rows[k].kin), AMPLE);
         let one_by_one = relax_exactly(&problem, STEPS_AMPLE);
         assert!(by_families.bound <= one_by_one.bound * (1.0 + 1e-7), "{} {}", by_families.bound, one_by_one.bound);
         assert!(near(by_families.bound, certify(&problem, &by_families.duals), 1e-6), "its duals prove it");
@@ -433,7 +492,7 @@ fn families_hold_every_row_once_and_never_mix_kins() {
     let mut dice = Dice(5);
     for most in [1, 3, 10, 1000] {
         let problem = random(&mut dice, 90, 3, 9);
-        let found = super::families(&problem.flat(), most);
+        let found = super::families(&problem.flat_by(|k| problem.rows[k].kin), most);
         let mut rows: Vec<usize> = found.iter().flatten().copied().collect();
         rows.sort_unstable();
         assert_eq!(rows, (0..problem.rows.len()).collect::<Vec<usize>>());
