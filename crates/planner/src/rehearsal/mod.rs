@@ -43,7 +43,7 @@ pub fn seats_to_keep(snapshot: &Snapshot) -> Vec<(PodKey, PlaceId)> {
         // Half as large is not small either.
         let sizes = left.iter().map(|guest| rehearsal.guests[*guest].size / 2);
         smallest = smallest.into_iter().chain(sizes).min();
-        count = (count * 2).max(KEPT_FIRST).min(KEPT_MAX);
+        count = (count * 2).clamp(KEPT_FIRST, KEPT_MAX);
     };
     let seat = |guest: usize| {
         let Guest { key, seat, .. } = rehearsal.guests[guest];

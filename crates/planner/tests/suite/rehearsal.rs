@@ -34,18 +34,18 @@ fn the_last_and_largest_keeps_its_seat() {
             "{seats}
              pod small cpu=1 created={small}
              pod one cpu=2 created={one}
-             pod two cpu=2 created=3
+             pod two cpu=2 created=30
              pod large cpu=3 created={large}"
         ))
     };
     check(
-        &pods(1, 2, 4),
+        &pods(10, 20, 40),
         expect![[r#"
+        large on node/n1
         one on node/n2
-        two on node/n2
-        large on node/n1"#]],
+        two on node/n2"#]],
     );
-    check(&pods(4, 2, 1), expect![""]);
+    check(&pods(40, 20, 10), expect![""]);
 }
 
 /// Nothing is kept where everybody fits whatever the order: alone, with room to spare, or among equals.
@@ -54,8 +54,8 @@ fn no_seat_is_kept_without_need() {
     check(
         "joining n1 cpu=4 mem=8Gi
          seat n1: large small
-         pod  small cpu=1 created=1
-         pod  large cpu=3 created=2",
+         pod  small cpu=1 created=10
+         pod  large cpu=3 created=20",
         expect![""],
     );
     check(
@@ -70,9 +70,9 @@ fn no_seat_is_kept_without_need() {
         &two_full_nodes(
             "seat n1: large small
              seat n2: one
-             pod  small cpu=1 created=1
-             pod  one cpu=1 created=2
-             pod  large cpu=3 created=3",
+             pod  small cpu=1 created=10
+             pod  one cpu=1 created=20
+             pod  large cpu=3 created=30",
         ),
         expect![""],
     );
@@ -87,29 +87,36 @@ fn pods_come_only_where_they_may() {
              joining n2 cpu=4 mem=8Gi label=zone=b
              seat n1: large small
              seat n2: one two
-             pod small cpu=1 created=1 tolerate=gpu {select}
-             pod one cpu=2 created=2
-             pod two cpu=2 created=3
-             pod large cpu=3 created=4 tolerate=gpu"
+             pod small cpu=1 created=10 tolerate=gpu {select}
+             pod one cpu=2 created=20
+             pod two cpu=2 created=30
+             pod large cpu=3 created=40 tolerate=gpu"
         )
     };
-    check(&case("", ""), expect!["large on node/n1"]);
+    check(&case("", ""), expect![[r#"
+        large on node/n1
+        one on node/n2
+        two on node/n2"#]]);
     check(&case("taint=gpu=yes:NoSchedule", "select=zone=a"), expect![""]);
 }
 
-/// A pod with rules about others is taken for seated where it was put, and its room is nobody else's.
+/// A pod with rules about others is taken for seated where it was put, and its room is nobody else's: that others came first
+/// does not move it.
 #[test]
 fn pods_with_rules_have_their_seats() {
     check(
         &two_full_nodes(
             "seat n1: large small
              seat n2: one two
-             pod  small cpu=1 created=1
-             pod  one cpu=2 created=2
-             pod  two cpu=2 created=3
-             pod  large cpu=3 created=4 spread=zone/1",
+             pod  small cpu=1 created=10
+             pod  one cpu=2 created=20
+             pod  two cpu=2 created=30
+             pod  large cpu=3 created=40 spread=zone/1",
         ),
-        expect![""],
+        expect![[r#"
+            one on node/n2
+            two on node/n2
+            small on node/n1"#]],
     );
 }
 
@@ -121,11 +128,14 @@ fn claims_have_seats() {
          claim c2 cpu=4 mem=8Gi
          seat c1: large small
          seat c2: one two
-         pod  small cpu=1 created=1
-         pod  one cpu=2 created=2
-         pod  two cpu=2 created=3
-         pod  large cpu=3 created=4",
-        expect!["large on nodeclaim/c1"],
+         pod  small cpu=1 created=10
+         pod  one cpu=2 created=20
+         pod  two cpu=2 created=30
+         pod  large cpu=3 created=40",
+        expect![[r#"
+            large on nodeclaim/c1
+            one on nodeclaim/c2
+            two on nodeclaim/c2"#]],
     );
 }
 
@@ -133,11 +143,13 @@ fn claims_have_seats() {
 #[test]
 fn few_seats_are_kept() {
     let mut lines = String::new();
-    for node in 0..150 {
-        writeln!(lines, "joining n{node} cpu=4 mem=8Gi\nseat n{node}: large-{node} small-{node}").unwrap();
+    for node in 0..75 {
+        let (one, two) = (2 * node, 2 * node + 1);
+        writeln!(lines, "joining a{node} cpu=4 mem=8Gi\nseat a{node}: large-{node} small-{node}").unwrap();
+        writeln!(lines, "joining b{node} cpu=4 mem=8Gi\nseat b{node}: medium-{one} medium-{two}").unwrap();
     }
-    let scenario = format!("{lines}pod small*150 cpu=1 created=1\npod large*150 cpu=3 created=9");
-    let kept = planner::seats_to_keep(&Scenario::parse(&scenario).snapshot);
+    lines.push_str("pod small*75 cpu=1 created=10\npod medium*150 cpu=2 created=20\npod large*75 cpu=3 created=30");
+    let kept = planner::seats_to_keep(&Scenario::parse(&lines).snapshot);
     assert_eq!(kept.len(), 32);
     assert!(kept.iter().all(|(pod, _)| pod.name.starts_with("large-")));
 }

@@ -198,9 +198,15 @@ fn pods_are_untried_until_they_are_heard_of() {
          ? untried web
          node n2
          seat node/n2 web
-         ? untried web
-         gone pod web
          ? untried web",
-        expect![[""]],
+        expect![[r#"
+            false
+            false
+            true
+            true
+            false
+            false
+            true
+        "#]],
     );
 }
