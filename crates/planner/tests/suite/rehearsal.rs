@@ -93,10 +93,13 @@ fn pods_come_only_where_they_may() {
              pod large cpu=3 created=40 tolerate=gpu"
         )
     };
-    check(&case("", ""), expect![[r#"
+    check(
+        &case("", ""),
+        expect![[r#"
         large on node/n1
         one on node/n2
-        two on node/n2"#]]);
+        two on node/n2"#]],
+    );
     check(&case("taint=gpu=yes:NoSchedule", "select=zone=a"), expect![""]);
 }
 
