@@ -153,8 +153,8 @@ fn equal_pods_share_their_labels() {
     assert!(Arc::ptr_eq(&labels[0], &labels[1]) && labels[1] != labels[2]);
 }
 
-/// PROV-05: a pod for which the scheduler makes room needs no place; one that we nominated still does, until it is bound
-/// or another pod has its name.
+/// PROV-05. DIFFERS: a pod for which the scheduler makes room needs no place; one that we nominated still does, until it is
+/// bound or another pod has its name.
 #[test]
 fn nominated_pods_need_a_place_if_we_nominated_them() {
     check(
