@@ -14,8 +14,8 @@ use serde::de::DeserializeOwned;
 /// Long enough for a busy machine; only a broken test takes it.
 ///
 /// And longer than Kubernetes may stand still by itself: an eviction that was granted to somebody who died before his pod
-/// was deleted is held against the budget for two minutes, and the next one may meet the same fate.
-pub const BOUND: Duration = Duration::from_secs(480);
+/// was deleted is held against the budget for two minutes.
+pub const BOUND: Duration = Duration::from_secs(240);
 
 /// Objects by name, as the watch has shown them so far.
 pub type Seen<K> = BTreeMap<String, K>;

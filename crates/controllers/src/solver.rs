@@ -13,6 +13,9 @@ pub trait Solver: Send + Sync + 'static {
     ///
     /// Whoever drops the future does not want the plan any more: a leader that lost its Lease, a process that ends.
     fn solve(&self, snapshot: Arc<Snapshot>, config: PlaceConfig) -> BoxFuture<'static, Option<Plan>>;
+
+    /// What to solve beside a plan, so that it has room to spare; see [`planner::room_to_spare`].
+    fn room_to_spare(&self, snapshot: Arc<Snapshot>, plan: Arc<Plan>) -> BoxFuture<'static, Option<Snapshot>>;
 }
 
 /// Solves on the runtime's blocking threads.
@@ -40,6 +43,11 @@ impl Solver for ThreadSolver {
             plan
         }
         .boxed()
+    }
+
+    fn room_to_spare(&self, snapshot: Arc<Snapshot>, plan: Arc<Plan>) -> BoxFuture<'static, Option<Snapshot>> {
+        let rehearsal = tokio::task::spawn_blocking(move || planner::room_to_spare(&snapshot, &plan));
+        async move { rehearsal.await.ok().flatten() }.boxed()
     }
 }
 

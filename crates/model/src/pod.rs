@@ -92,7 +92,7 @@ impl PodClass {
 pub enum Purpose {
     /// A pod that waits.
     Work,
-    /// Room that a capacity buffer keeps free: no pod, so nothing is nominated for it.
+    /// Room that is kept free, for a capacity buffer or to spare: no pod, so nothing is nominated for it.
     Headroom,
 }
 

@@ -46,7 +46,7 @@ mod variety;
 
 pub use config::{MinValuesPolicy, PlaceConfig, PreferencePolicy, ReservationPolicy};
 pub use interrupt::Interrupt;
-pub use rehearsal::seats_to_keep;
+pub use rehearsal::{room_to_spare, seats_to_keep};
 
 use std::collections::BTreeMap;
 

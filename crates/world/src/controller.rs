@@ -203,4 +203,8 @@ impl Solver for RecordingSolver {
         }
         std::future::ready(Some(plan)).boxed()
     }
+
+    fn room_to_spare(&self, snapshot: Arc<Snapshot>, plan: Arc<Plan>) -> BoxFuture<'static, Option<Snapshot>> {
+        std::future::ready(planner::room_to_spare(&snapshot, &plan)).boxed()
+    }
 }

@@ -124,6 +124,9 @@ pub(crate) fn api_server(ports: &Ports, files: &Files, options: &Options) -> Vec
         "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
         "--allow-privileged=true".to_owned(),
+        // A scheduler that may send hundreds of requests at once is not to be turned away at the door.
+        "--max-requests-inflight=4000".to_owned(),
+        "--max-mutating-requests-inflight=2000".to_owned(),
         "--profiling=false".to_owned(),
     ];
     if !options.components.contains(&Component::ControllerManager) {
@@ -153,6 +156,8 @@ pub(crate) fn controller_manager(ports: &Ports, files: &Files, kubeconfig: &Path
         flag("cluster-signing-key-file", &files.authority_key),
         format!("--kube-api-qps={CLIENT_QPS}"),
         format!("--kube-api-burst={CLIENT_BURST}"),
+        // KWOK's nodes have no leases, and their heartbeat comes every twenty minutes.
+        "--node-monitor-grace-period=24h".to_owned(),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={}", ports.controller_manager),
         flag("tls-cert-file", &files.server),
@@ -194,8 +199,9 @@ pub(crate) fn kwok(kubeconfig: &Path, configuration: &Path) -> Vec<String> {
 
 /// Only nodes that ask for it are played, so that a test may bring nodes that nobody plays.
 ///
-/// The lease keeps a node from being called unreachable by the controller manager, whose patience is longer than it.
-/// Pod addresses lie outside the range of services.
+/// Nodes have no leases. With them, KWOK plays the pods of a node only if it sees in its own watch that it holds the lease,
+/// and asks once: where that watch is late, as it is for many seconds after an API server came back, pods that were bound
+/// meanwhile never run. Pod addresses lie outside the range of services.
 pub(crate) fn kwok_configuration(ports: &Ports) -> String {
     format!(
         "apiVersion: config.kwok.x-k8s.io/v1alpha1
@@ -203,8 +209,7 @@ kind: KwokConfiguration
 options:
   manageAllNodes: false
   manageNodesWithAnnotationSelector: kwok.x-k8s.io/node=fake
-  nodeLeaseDurationSeconds: 40
-  nodeLeaseParallelism: {KWOK_PARALLELISM}
+  nodeLeaseDurationSeconds: 0
   nodePlayStageParallelism: {KWOK_PARALLELISM}
   podPlayStageParallelism: {KWOK_PARALLELISM}
   nodeIP: 127.0.0.1

@@ -27,6 +27,9 @@ const READY_INTERVAL: Duration = Duration::from_millis(100);
 const START_ATTEMPTS_MAX: usize = 5;
 /// How long whoever has taken the port of an API server that was killed is given.
 const PORT_PATIENCE: Duration = Duration::from_millis(500);
+/// How much the heap of these Go programs grows before it is swept: four times the default. Memory is plentiful where tests
+/// run, and processors are few.
+const GARBAGE_PERCENT: &str = "400";
 /// How long a component may take to end. Nothing it could still write is worth more.
 const STOP_GRACE: Duration = Duration::from_secs(2);
 
@@ -305,7 +308,8 @@ impl ControlPlane {
         let log = self.workspace.logs().join(format!("{name}.log"));
         let mut launch = Launch::new(name, self.toolbox.path(program)?, log)
             .arguments(arguments)
-            .environment("HOME", self.workspace.home());
+            .environment("HOME", self.workspace.home())
+            .environment("GOGC", GARBAGE_PERCENT);
         launch.grace = STOP_GRACE;
         let process = Process::start(&launch)?;
         let mut processes = self.processes();

@@ -3,6 +3,7 @@
 mod batch;
 mod claims;
 mod report;
+mod spare;
 mod untried;
 mod zones;
 
@@ -64,13 +65,14 @@ pub(crate) async fn reconcile(context: &Context) -> Outcome {
     }
     let solve_started = Instant::now();
     context.census.solving(now, snapshot.revision.to_string(), snapshot.pending.len());
-    let solved = context.solver.solve(Arc::clone(&snapshot), context.place_config).await;
+    let solved = spare::solved(context, snapshot).await;
     context.census.solved();
-    let mut plan = solved.ok_or(WorkError::Unsolved)?;
+    let (snapshot, mut plan) = solved.ok_or(WorkError::Unsolved)?;
+    let real = RealPods::of(&snapshot);
     context.metrics.solved(solve_started.elapsed().as_secs_f64(), &plan);
     let untried = untried::put_off(context, &mut plan, &real);
     if real.are_waiting() || !plan.claims.is_empty() {
-        report::plan(&plan, snapshot.pools.is_empty(), closed, solve_started);
+        report::plan(&plan, &real, snapshot.pools.is_empty(), closed, solve_started);
     }
     report::decisions(context, &plan, &real);
     nominate(context, real.expected_on(&plan).cloned());

@@ -25,11 +25,11 @@ const NOMINATED_QUIET: Quiet = Quiet::of_reason(Duration::from_secs(120));
 const SHOWN_TYPES: usize = 5;
 
 /// What the planner said.
-pub(super) fn plan(plan: &Plan, no_pools: bool, closed: Instant, solve_started: Instant) {
-    let pods = |count: usize, unplaced: &Unplaced| count + unplaced.pods.len();
-    let unplaced = plan.unplaced.iter().fold(0, pods);
-    let planned: usize = plan.claims.iter().map(|claim| claim.pods.len()).sum();
-    let nominated: usize = plan.nominations.iter().map(|nomination| nomination.pods.len()).sum();
+pub(super) fn plan(plan: &Plan, real: &RealPods<'_>, no_pools: bool, closed: Instant, solve_started: Instant) {
+    let count = |pods: &Vec<PodKey>| real.among(pods).count();
+    let unplaced: usize = plan.unplaced.iter().map(|unplaced| count(&unplaced.pods)).sum();
+    let planned: usize = plan.claims.iter().map(|claim| count(&claim.pods)).sum();
+    let nominated: usize = plan.nominations.iter().map(|nomination| count(&nomination.pods)).sum();
     tracing::info!(
         pods = planned + nominated + unplaced,
         revision = %plan.revision,

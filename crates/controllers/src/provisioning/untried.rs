@@ -20,11 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// has not come to may seem to find no room any more; most of them do, and the others are known once it has tried them.
 pub(super) fn put_off(context: &Context, plan: &mut Plan, real: &RealPods<'_>) -> Vec<PodKey> {
     let now = context.now();
-    let is_at_work = {
-        let notes = context.notes();
-        is_at_work(notes.pod_events.values().copied(), notes.put_off_since, now)
-    };
-    let waiting = if is_at_work {
+    let waiting = if is_scheduler_at_work(context) {
         let cluster = context.cluster();
         taken_out(plan, real, |pod| cluster.is_untried(pod))
     } else {
@@ -33,6 +29,13 @@ pub(super) fn put_off(context: &Context, plan: &mut Plan, real: &RealPods<'_>) -
     let mut notes = context.notes();
     notes.put_off_since = if waiting.is_empty() { None } else { notes.put_off_since.or(Some(now)) };
     waiting
+}
+
+/// Whether pods find their nodes just now.
+pub(super) fn is_scheduler_at_work(context: &Context) -> bool {
+    let now = context.now();
+    let notes = context.notes();
+    is_at_work(notes.pod_events.values().copied(), notes.put_off_since, now)
 }
 
 fn taken_out(plan: &mut Plan, real: &RealPods<'_>, is_untried: impl Fn(&PodKey) -> bool) -> Vec<PodKey> {

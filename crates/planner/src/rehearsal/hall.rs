@@ -1,11 +1,12 @@
 //! Nodes while pods come to them, and which of them the kube-scheduler likes best for the next one.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 
 use model::{Place, PlaceId, Requirement, ResourceName, Resources, Text, labels};
 
-use crate::amounts::{Amounts, add_times, copies};
+use crate::amounts::{Amounts, add_times};
 use crate::interner::Mixer;
 
 /// What pods without requests count for when nodes are compared: a tenth of a core and 200 MiB.
@@ -72,6 +73,8 @@ pub(super) struct Hall {
     /// What one of the kin in a node or a zone counts for, in thousandths.
     room_weight: i64,
     zone_weight: i64,
+    /// The nodes that have room for the pod of the moment, and how crowded they are; kept to be filled again.
+    open: Vec<(usize, i64)>,
 }
 
 /// A node while pods come to it.
@@ -97,6 +100,7 @@ impl Hall {
             kin_in_zone: vec![vec![0; zones.len()]; kins],
             room_weight: logarithm(rooms.len() + 2),
             zone_weight: logarithm(zones.len() + 2),
+            open: Vec::with_capacity(rooms.len()),
             rooms: seats,
         }
     }
@@ -107,36 +111,45 @@ impl Hall {
     }
 
     /// A pod is there, and is counted when the next ones choose.
-    pub(super) fn seat(&mut self, requests: &Resources, kin: usize, room: usize) {
-        let (cpu, memory) = asked(requests);
+    pub(super) fn seat(&mut self, asked: Asked, kin: usize, room: usize) {
         let seats = &mut self.rooms[room];
-        seats.cpu.taken += cpu;
-        seats.memory.taken += memory;
+        seats.cpu.taken += asked.cpu;
+        seats.memory.taken += asked.memory;
         self.kin_in_room[kin][room] += 1;
         self.kin_in_zone[kin][seats.zone] += 1;
     }
 
     /// The node with the highest score that has room; the lot decides between equals.
     pub(super) fn best(
-        &self,
+        &mut self,
         demand: &[i64],
-        requests: &Resources,
+        asked: Asked,
         kin: usize,
         is_welcome: &[bool],
         Lot { draw, guest }: Lot,
     ) -> Option<usize> {
-        let takes = |room: &usize| is_welcome[*room] && copies(demand, &self.rooms[*room].free) > 0;
-        let open: Vec<(usize, i64)> =
-            (0..self.rooms.len()).filter(takes).map(|room| (room, self.crowd(kin, room))).collect();
-        let most = open.iter().map(|(_, crowd)| *crowd).max()?;
-        let least = open.iter().map(|(_, crowd)| *crowd).min()?;
-        let (cpu, memory) = asked(requests);
+        let mut open = std::mem::take(&mut self.open);
+        open.clear();
+        let takes = |room: &usize| is_welcome[*room] && fits(demand, &self.rooms[*room].free);
+        open.extend((0..self.rooms.len()).filter(takes).map(|room| (room, self.crowd(kin, room))));
+        let most = open.iter().map(|(_, crowd)| *crowd).max().unwrap_or(0);
+        let least = open.iter().map(|(_, crowd)| *crowd).min().unwrap_or(0);
         let grain = 1 + GRAIN * (draw % GRAINS).cast_signed();
-        let score = |(room, crowd): &(usize, i64)| {
+        let mut best: Option<(usize, i64)> = None;
+        for (room, crowd) in &open {
             let spread = if most == 0 { FULL } else { FULL * (most + least - crowd) / most };
-            ((self.rooms[*room].comfort(cpu, memory) + SPREAD_WEIGHT * spread) / grain, drawn(draw, guest, *room))
-        };
-        open.iter().max_by_key(|room| score(room)).map(|(room, _)| *room)
+            let score = (self.rooms[*room].comfort(asked) + SPREAD_WEIGHT * spread) / grain;
+            let is_better = best.is_none_or(|(other, known)| match score.cmp(&known) {
+                Ordering::Greater => true,
+                Ordering::Less => false,
+                Ordering::Equal => drawn(draw, guest, *room) >= drawn(draw, guest, other),
+            });
+            if is_better {
+                best = Some((*room, score));
+            }
+        }
+        self.open = open;
+        best.map(|(room, _)| room)
     }
 
     /// How many of its kin a pod would meet; less is better.
@@ -149,15 +162,31 @@ impl Hall {
 
 impl Seats {
     /// The share that is left when the pod is there too, and how evenly cpu and memory are used.
-    fn comfort(&self, cpu: i64, memory: i64) -> i64 {
-        let (cpu, memory) = (self.cpu.used(cpu), self.memory.used(memory));
+    fn comfort(&self, asked: Asked) -> i64 {
+        let (cpu, memory) = (self.cpu.used(asked.cpu), self.memory.used(asked.memory));
         (FULL - cpu + FULL - memory) / 2 + FULL - (cpu - memory).abs() / 2
     }
 }
 
-fn asked(requests: &Resources) -> (i64, i64) {
-    let or = |amount: i64, unasked: i64| if amount == 0 { unasked } else { amount };
-    (or(requests.get(&ResourceName::cpu()), UNASKED_CPU), or(requests.get(&ResourceName::memory()), UNASKED_MEMORY))
+fn fits(demand: &[i64], free: &[i64]) -> bool {
+    demand.iter().zip(free).all(|(wanted, free)| *wanted <= 0 || wanted <= free)
+}
+
+/// What a pod counts for when nodes are compared.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    cpu: i64,
+    memory: i64,
+}
+
+impl Asked {
+    pub(super) fn of(requests: &Resources) -> Self {
+        let or = |amount: i64, unasked: i64| if amount == 0 { unasked } else { amount };
+        Self {
+            cpu: or(requests.get(&ResourceName::cpu()), UNASKED_CPU),
+            memory: or(requests.get(&ResourceName::memory()), UNASKED_MEMORY),
+        }
+    }
 }
 
 /// Who draws, and which time.

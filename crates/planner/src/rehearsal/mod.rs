@@ -5,15 +5,19 @@
 //! keeps room for pods that are nominated to a node, though. So its work is rehearsed, and if somebody is left over, the
 //! last pods of that size get their seats kept: those before them then come while there is room enough, and what comes
 //! after them is small and fills the gaps.
+//!
+//! Where a plan leaves no gaps at all, that is not enough. The same rehearsal before anything is bought says for whom there
+//! ought to be room to spare.
 
 mod hall;
+mod staged;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hall::{Hall, Lot, Room};
-use model::{Labels, PlaceId, PodKey, Purpose, Snapshot, Stage, Text};
+use hall::{Asked, Hall, Lot, Room};
+use model::{Labels, PendingPod, PlaceId, Plan, PodClass, PodKey, PodVolumes, Purpose, Snapshot, Stage, Text};
 
 use crate::classes::{Class, classes};
 use crate::places::PlaceView;
@@ -24,6 +28,11 @@ const KEPT_MAX: usize = 32;
 const KEPT_FIRST: usize = 8;
 /// Larger rehearsals take too long: so many pods times nodes.
 const SIZE_MAX: usize = 500_000;
+/// In large plans one more pod of every so many should find room: not all that the kube-scheduler does is known here.
+const LATECOMERS_PER: usize = 400;
+/// Room is wanted for one pod in so many at most, so that small plans pay nothing, and no plan much. If more would be left
+/// over, it is for the kube-scheduler to show how many there are.
+const SPARE_PER: usize = 100;
 /// The kube-scheduler draws among equally good nodes, and nobody knows the order of pods that came within seconds. Each of
 /// so many draws has to come out well.
 const DRAWS: u64 = 8;
@@ -34,33 +43,65 @@ const ORDER_SECONDS: u64 = 3;
 /// Pods with rules about other pods, with volumes or ports of the host are taken for seated as planned.
 pub fn seats_to_keep(snapshot: &Snapshot) -> Vec<(PodKey, PlaceId)> {
     let Some(rehearsal) = Rehearsal::of(snapshot) else { return Vec::new() };
-    let mut smallest = None;
-    let mut count = 0;
-    let kept = loop {
-        let kept = rehearsal.last_of_size(smallest, count);
-        let left = (0..DRAWS).map(|draw| rehearsal.left_over(draw, &kept)).find(|left| !left.is_empty());
-        let Some(left) = left.filter(|_| count < KEPT_MAX) else { break kept };
-        // Half as large is not small either.
-        let sizes = left.iter().map(|guest| rehearsal.guests[*guest].size / 2);
-        smallest = smallest.into_iter().chain(sizes).min();
-        count = (count * 2).clamp(KEPT_FIRST, KEPT_MAX);
-    };
     let seat = |guest: usize| {
-        let Guest { key, seat, .. } = rehearsal.guests[guest];
-        (key.clone(), rehearsal.rooms[seat].id.clone())
+        let Guest { pod, seat, .. } = rehearsal.guests[guest];
+        (pod.key.clone(), rehearsal.rooms[seat].id.clone())
     };
-    kept.into_iter().map(seat).collect()
+    rehearsal.outcome().kept.into_iter().map(seat).collect()
+}
+
+/// Room that a plan should have beside that for its pods, as a question of its own: as much as those need who would be
+/// left over although seats are kept, and in large plans some more who might come. All of it is on new nodes; gaps that a
+/// plan leaves have not helped them.
+///
+/// Nothing for plans that buy nothing.
+pub fn room_to_spare(snapshot: &Snapshot, plan: &Plan) -> Option<Snapshot> {
+    if plan.claims.is_empty() {
+        return None;
+    }
+    let staged = staged::as_planned(snapshot, plan);
+    let mut rehearsal = Rehearsal::of(&staged)?;
+    let most = rehearsal.guests.len() / SPARE_PER;
+    if most == 0 {
+        return None;
+    }
+    rehearsal.invite_latecomers();
+    let left = rehearsal.outcome().left;
+    if left.is_empty() || left.len() > most {
+        return None;
+    }
+    let left = left.into_iter().map(|guest| rehearsal.guests[guest].pod).zip(snapshot.pending.len()..);
+    Some(staged::beside(snapshot, plan, left.map(|(pod, number)| room_for(pod, number)).collect()))
+}
+
+/// No pod, but as large as this one. Nobody looks at it, so that it has no labels; the name is none that a pod can have.
+fn room_for(pod: &PendingPod, number: usize) -> PendingPod {
+    PendingPod {
+        key: PodKey::new(pod.key.namespace.clone(), format!("{}~{number}", pod.key.name)),
+        class: Arc::new(PodClass { priority: i32::MIN, ..PodClass::clone(&pod.class) }),
+        labels: Arc::new(Labels::new()),
+        volumes: Arc::new(PodVolumes::none()),
+        purpose: Purpose::Headroom,
+        created: pod.created,
+    }
+}
+
+/// How a rehearsal ended.
+struct Outcome {
+    /// Whose seats are kept.
+    kept: BTreeSet<usize>,
+    /// Who is left over all the same.
+    left: Vec<usize>,
 }
 
 /// A pod that waits.
 struct Guest<'a> {
-    key: &'a PodKey,
+    pod: &'a PendingPod,
     class: usize,
     /// Pods with the same labels, which the kube-scheduler likes to spread.
     kin: usize,
     seat: usize,
     priority: i32,
-    created: i64,
     /// The largest part of its node that it asks for, in millionths.
     size: i64,
     /// What it asks for cannot be rehearsed.
@@ -69,8 +110,12 @@ struct Guest<'a> {
 
 struct Rehearsal<'a> {
     classes: Vec<Class<'a>>,
+    /// What pods of a class count for, class by class.
+    asked: Vec<Asked>,
     rooms: Vec<Room<'a>>,
     guests: Vec<Guest<'a>>,
+    /// Pods like these come after all others, and have no seat.
+    latecomers: Vec<usize>,
     kins: usize,
     /// Whether pods of a class may be on a node at all, class by class.
     is_welcome: Vec<Vec<bool>>,
@@ -101,24 +146,41 @@ impl<'a> Rehearsal<'a> {
                 let Some(seat) = snapshot.seats.get(&pod.key).and_then(|seat| numbers.get(seat)) else { continue };
                 let next = kins.len();
                 let kin = *kins.entry((&pod.key.namespace, Arc::as_ref(&pod.labels))).or_insert(next);
-                let (priority, created) = (class.spec.priority, pod.created);
-                let size = rooms[*seat].part(&class.demand);
-                guests.push(Guest {
-                    key: &pod.key,
-                    class: number,
-                    kin,
-                    seat: *seat,
-                    priority,
-                    created,
-                    size,
-                    is_settled,
-                });
+                let (priority, size) = (class.spec.priority, rooms[*seat].part(&class.demand));
+                guests.push(Guest { pod, class: number, kin, seat: *seat, priority, size, is_settled });
             }
         }
         if guests.len() * rooms.len() > SIZE_MAX {
             return None;
         }
-        Some(Self { kins: kins.len(), classes, rooms, guests, is_welcome })
+        let asked = classes.iter().map(|class| Asked::of(&class.spec.requests)).collect();
+        Some(Self { kins: kins.len(), latecomers: Vec::new(), classes, asked, rooms, guests, is_welcome })
+    }
+
+    /// Of every size, the largest first.
+    fn invite_latecomers(&mut self) {
+        let mut by_size: Vec<usize> = (0..self.guests.len()).filter(|guest| !self.guests[*guest].is_settled).collect();
+        let count = by_size.len() / LATECOMERS_PER;
+        by_size.sort_by_key(|guest| Reverse(self.guests[*guest].size));
+        self.latecomers = (0..count).map(|number| by_size[number * by_size.len() / count]).collect();
+    }
+
+    /// Keeps seats until nobody is left over, or as many as may be kept.
+    fn outcome(&self) -> Outcome {
+        let mut smallest = None;
+        let mut count = 0;
+        loop {
+            let kept = self.last_of_size(smallest, count);
+            let left = (0..DRAWS).map(|draw| self.left_over(draw, &kept)).find(|left| !left.is_empty());
+            let left = left.unwrap_or_default();
+            if left.is_empty() || count == KEPT_MAX {
+                return Outcome { kept, left };
+            }
+            // Half as large is not small either.
+            let sizes = left.iter().map(|guest| self.guests[*guest].size / 2);
+            smallest = smallest.into_iter().chain(sizes).min();
+            count = (count * 2).clamp(KEPT_FIRST, KEPT_MAX);
+        }
     }
 
     /// The pods that come last of those that are at least so large.
@@ -126,7 +188,7 @@ impl<'a> Rehearsal<'a> {
         let Some(smallest) = smallest else { return BTreeSet::new() };
         let is_large = |guest: &usize| !self.guests[*guest].is_settled && self.guests[*guest].size >= smallest;
         let mut large: Vec<usize> = (0..self.guests.len()).filter(is_large).collect();
-        large.sort_by_key(|guest| (self.guests[*guest].priority, Reverse((self.guests[*guest].created, *guest))));
+        large.sort_by_key(|guest| (self.guests[*guest].priority, Reverse((self.guests[*guest].pod.created, *guest))));
         large.into_iter().take(count).collect()
     }
 
@@ -134,9 +196,9 @@ impl<'a> Rehearsal<'a> {
     fn left_over(&self, draw: u64, kept: &BTreeSet<usize>) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.guests.len()).collect();
         order.sort_by_cached_key(|guest| {
-            let Guest { priority, created, .. } = self.guests[*guest];
+            let Guest { priority, pod, .. } = self.guests[*guest];
             let lot = hall::drawn(draw, *guest, 0);
-            (Reverse(priority), created + (lot % ORDER_SECONDS).cast_signed(), lot)
+            (Reverse(priority), pod.created + (lot % ORDER_SECONDS).cast_signed(), lot)
         });
         let has_seat = |guest: usize| self.guests[guest].is_settled || kept.contains(&guest);
         let mut hall = Hall::new(&self.rooms, self.kins);
@@ -145,17 +207,17 @@ impl<'a> Rehearsal<'a> {
             hall.reserve(&self.classes[class].demand, seat);
         }
         let mut left = Vec::new();
-        for guest in order {
+        for guest in order.into_iter().chain(self.latecomers.iter().copied()) {
             let Guest { class, kin, seat, .. } = self.guests[guest];
-            let (demand, requests) = (&self.classes[class].demand, &self.classes[class].spec.requests);
+            let (demand, asked) = (&self.classes[class].demand, self.asked[class]);
             if has_seat(guest) {
-                hall.seat(requests, kin, seat);
+                hall.seat(asked, kin, seat);
                 continue;
             }
-            match hall.best(demand, requests, kin, &self.is_welcome[class], Lot { draw, guest }) {
+            match hall.best(demand, asked, kin, &self.is_welcome[class], Lot { draw, guest }) {
                 Some(room) => {
                     hall.reserve(demand, room);
-                    hall.seat(requests, kin, room);
+                    hall.seat(asked, kin, room);
                 }
                 None => left.push(guest),
             }

@@ -3,8 +3,11 @@
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
+use model::{PendingPod, Purpose};
+use planner::PlaceConfig;
 
 use crate::language::Scenario;
+use crate::scenario::plan;
 
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "expect![..] reads better at the call sites without a reference")]
@@ -155,4 +158,107 @@ fn few_seats_are_kept() {
     let kept = planner::seats_to_keep(&Scenario::parse(&lines).snapshot);
     assert_eq!(kept.len(), 32);
     assert!(kept.iter().all(|(pod, _)| pod.name.starts_with("large-")));
+}
+
+/// Thirty workloads of sizes as they are in a cluster, on nodes that are sold in many sizes, large ones a
+/// little cheaper.
+fn workloads(pool: &str, replicas: u32) -> Scenario {
+    const MILLICPU: [u32; 6] = [100, 250, 250, 500, 1000, 2000];
+    const MEBIBYTES: [u32; 5] = [128, 256, 512, 1024, 4096];
+    let mut lines = format!("{pool}\n");
+    for cpu in [4, 8, 16, 32, 64, 128, 256] {
+        for (family, gibibytes) in [("c", 2), ("m", 4), ("r", 8)] {
+            let (memory, mills) = (cpu * gibibytes, 20 + cpu * (25 + gibibytes));
+            writeln!(lines, "type {family}.{cpu} cpu={cpu} mem={memory}Gi pods=1000 a:{}", f64::from(mills) / 1000.0)
+                .unwrap();
+        }
+    }
+    for (number, (cpu, memory)) in MILLICPU.iter().cycle().zip(MEBIBYTES.iter().cycle()).take(30).enumerate() {
+        writeln!(lines, "pod w{number}*{replicas} cpu={cpu}m mem={memory}Mi label=app=w{number}").unwrap();
+    }
+    Scenario::parse(&lines)
+}
+
+/// Large plans that are too tight get room to spare, on nodes of their own: enough for one more pod in four hundred, and
+/// for those who would be left over. It costs little, and is soon enough.
+#[test]
+fn large_plans_get_room_to_spare() {
+    let mut rounds = String::new();
+    for replicas in [15, 20, 33, 40, 60, 80, 100] {
+        let scenario = workloads("pool default", replicas);
+        let mut plan = plan(&scenario);
+        let mut snapshot = scenario.snapshot;
+        let price = plan.price().dollars();
+        write!(rounds, "{replicas} replicas:").unwrap();
+        while let Some(room) = planner::room_to_spare(&snapshot, &plan) {
+            let is_room = |pod: &PendingPod| pod.purpose == Purpose::Headroom && pod.class.priority == i32::MIN;
+            assert!(room.pending.iter().all(is_room));
+            let more = planner::place(&room, &PlaceConfig::default());
+            assert!(!more.claims.is_empty() && more.unplaced.is_empty());
+            write!(rounds, " {} pods", room.pending.len()).unwrap();
+            snapshot.pending.extend(room.pending);
+            plan.claims.extend(more.claims);
+        }
+        writeln!(rounds, ", {:.1} %", 100.0 * (plan.price().dollars() / price - 1.0)).unwrap();
+    }
+    expect![[r#"
+        15 replicas:, 0.0 %
+        20 replicas:, 0.0 %
+        33 replicas:, 0.0 %
+        40 replicas:, 0.0 %
+        60 replicas: 2 pods, 0.4 %
+        80 replicas: 5 pods, 0.5 %
+        100 replicas: 2 pods, 0.2 %
+    "#]]
+    .assert_eq(&rounds);
+}
+
+/// Room to spare is within the pool's limits, or there is none.
+#[test]
+fn room_to_spare_overshoots_no_limit() {
+    for replicas in [20, 33, 40, 60, 80] {
+        let nodes = plan(&workloads("pool default", replicas)).claims.len();
+        let scenario = workloads(&format!("pool default limit.nodes={nodes}"), replicas);
+        let plan = plan(&scenario);
+        let room = planner::room_to_spare(&scenario.snapshot, &plan);
+        let more = room.map_or(0, |room| planner::place(&room, &PlaceConfig::default()).claims.len());
+        assert!(plan.claims.len() + more <= nodes, "{} and {more} nodes, {nodes} allowed", plan.claims.len());
+    }
+}
+
+/// Where seats can be kept, or nobody loses his, no room is bought; nor where nothing is.
+#[test]
+fn small_plans_get_no_room_to_spare() {
+    let table = [
+        (
+            "two full nodes",
+            "type m cpu=4 mem=8Gi a:1
+             pool default
+             pod  small cpu=1 created=10
+             pod  one cpu=2 created=20
+             pod  two cpu=2 created=30
+             pod  large cpu=3 created=40",
+        ),
+        (
+            "one node",
+            "type m cpu=4 mem=8Gi a:1
+             pool default
+             pod  small cpu=1 created=10
+             pod  large cpu=3 created=20",
+        ),
+        (
+            "nothing is bought",
+            "type m cpu=4 mem=8Gi a:1
+             pool default
+             joining n1 cpu=4 mem=8Gi
+             joining n2 cpu=4 mem=8Gi
+             pod  small cpu=1 created=10
+             pod  large cpu=3 created=20",
+        ),
+    ];
+    for (title, lines) in table {
+        let scenario = Scenario::parse(lines);
+        let plan = plan(&scenario);
+        assert!(planner::room_to_spare(&scenario.snapshot, &plan).is_none(), "{title}");
+    }
 }
