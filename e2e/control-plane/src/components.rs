@@ -27,6 +27,19 @@ pub enum WatchCache {
     Off,
 }
 
+/// Whether KWOK's nodes have leases, as those of a kubelet do.
+///
+/// With them, KWOK plays the pods of a node only if it sees in its own watch that it holds the lease, and asks once: where
+/// that watch is late, as it is for many seconds after an API server came back, pods that were bound meanwhile never run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NodeLeases {
+    /// None: nodes are taken for alive.
+    #[default]
+    None,
+    /// Made and renewed by KWOK: for load like that in a cluster.
+    Kept,
+}
+
 /// How often the API server makes etcd forget old resource versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compaction {
@@ -50,6 +63,8 @@ pub struct Options {
     pub watch_cache: WatchCache,
     /// How often old resource versions go.
     pub compaction: Compaction,
+    /// Whether nodes have leases.
+    pub node_leases: NodeLeases,
 }
 
 impl Default for Options {
@@ -60,6 +75,7 @@ impl Default for Options {
             api_server_flags: Vec::new(),
             watch_cache: WatchCache::On,
             compaction: Compaction::Usual,
+            node_leases: NodeLeases::None,
         }
     }
 }
@@ -156,7 +172,7 @@ pub(crate) fn controller_manager(ports: &Ports, files: &Files, kubeconfig: &Path
         flag("cluster-signing-key-file", &files.authority_key),
         format!("--kube-api-qps={CLIENT_QPS}"),
         format!("--kube-api-burst={CLIENT_BURST}"),
-        // KWOK's nodes have no leases, and their heartbeat comes every twenty minutes.
+        // KWOK's nodes may have no leases, and their heartbeat comes every twenty minutes.
         "--node-monitor-grace-period=24h".to_owned(),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={}", ports.controller_manager),
@@ -199,17 +215,20 @@ pub(crate) fn kwok(kubeconfig: &Path, configuration: &Path) -> Vec<String> {
 
 /// Only nodes that ask for it are played, so that a test may bring nodes that nobody plays.
 ///
-/// Nodes have no leases. With them, KWOK plays the pods of a node only if it sees in its own watch that it holds the lease,
-/// and asks once: where that watch is late, as it is for many seconds after an API server came back, pods that were bound
-/// meanwhile never run. Pod addresses lie outside the range of services.
-pub(crate) fn kwok_configuration(ports: &Ports) -> String {
+/// Pod addresses lie outside the range of services.
+pub(crate) fn kwok_configuration(ports: &Ports, leases: NodeLeases) -> String {
+    let lease_seconds = match leases {
+        NodeLeases::None => 0,
+        NodeLeases::Kept => 40,
+    };
     format!(
         "apiVersion: config.kwok.x-k8s.io/v1alpha1
 kind: KwokConfiguration
 options:
   manageAllNodes: false
   manageNodesWithAnnotationSelector: kwok.x-k8s.io/node=fake
-  nodeLeaseDurationSeconds: 0
+  nodeLeaseDurationSeconds: {lease_seconds}
+  nodeLeaseParallelism: {KWOK_PARALLELISM}
   nodePlayStageParallelism: {KWOK_PARALLELISM}
   podPlayStageParallelism: {KWOK_PARALLELISM}
   nodeIP: 127.0.0.1

@@ -206,8 +206,9 @@ impl ControlPlane {
                 Component::Kwok => {
                     self.apply_kwok_stages()?;
                     let user = self.kubeconfig("kwok", &["system:masters"])?;
-                    let configuration =
-                        self.workspace.write("kwok.yaml", &components::kwok_configuration(&self.ports))?;
+                    let configuration = self
+                        .workspace
+                        .write("kwok.yaml", &components::kwok_configuration(&self.ports, self.options.node_leases))?;
                     self.launch(Program::Kwok, components::kwok(&user, &configuration))?;
                     (Program::Kwok, loopback("http", self.ports.kwok), "/readyz")
                 }

@@ -23,7 +23,7 @@ mod toolbox;
 mod workspace;
 
 pub use cache::cache_root;
-pub use components::{Compaction, Component, Options, WatchCache};
+pub use components::{Compaction, Component, NodeLeases, Options, WatchCache};
 pub use control_plane::{ControlPlane, StartError};
 pub use ports::{Ports, free_ports};
 pub use process::{Launch, Process};

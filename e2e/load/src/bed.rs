@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use control_plane::{ControlPlane, Launch, Options, Process, Toolbox, free_ports};
+use control_plane::{ControlPlane, Launch, NodeLeases, Options, Process, Toolbox, free_ports};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::Value;
@@ -129,7 +129,7 @@ impl Bed {
             format!("--audit-policy-file={}", policy.display()),
             format!("--audit-log-path={}", audit_log.display()),
         ];
-        let options = Options { api_server_flags, ..Options::default() };
+        let options = Options { api_server_flags, node_leases: NodeLeases::Kept, ..Options::default() };
         let control_plane = ControlPlane::start(&Toolbox::ensure()?, &options)?;
         control_plane.run_kubectl(["create", "-f", &definitions.to_string_lossy()])?;
         control_plane.run_kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"])?;

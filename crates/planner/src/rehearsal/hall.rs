@@ -56,12 +56,22 @@ impl<'a> Room<'a> {
         let zone = place.requirements.get(labels::ZONE).and_then(Requirement::single_value);
         Self { id: &place.id, zone, free, cpu, memory }
     }
+}
 
-    /// The largest part of anything that a demand asks for, in millionths.
-    pub(super) fn part(&self, demand: &[i64]) -> i64 {
-        let part = |(wanted, free): (&i64, &i64)| wanted.saturating_mul(1_000_000) / (*free).max(1);
-        demand.iter().zip(&self.free).map(part).max().unwrap_or(0)
-    }
+/// What a node has on average; nothing without nodes.
+pub(super) fn average(rooms: &[Room<'_>]) -> Amounts {
+    let Some(first) = rooms.first() else { return Amounts::default() };
+    let mut sum: Amounts = vec![0; first.free.len()].into();
+    rooms.iter().for_each(|room| add_times(&mut sum, &room.free, 1));
+    let count = i64::try_from(rooms.len()).unwrap_or(i64::MAX);
+    sum.iter_mut().for_each(|amount| *amount /= count);
+    sum
+}
+
+/// The largest part of anything that a demand asks for, in millionths.
+pub(super) fn part(demand: &[i64], free: &[i64]) -> i64 {
+    let part = |(wanted, free): (&i64, &i64)| wanted.saturating_mul(1_000_000) / (*free).max(1);
+    demand.iter().zip(free).map(part).max().unwrap_or(0)
 }
 
 /// All nodes.

@@ -102,7 +102,7 @@ struct Guest<'a> {
     kin: usize,
     seat: usize,
     priority: i32,
-    /// The largest part of its node that it asks for, in millionths.
+    /// The largest part of an average node that it asks for, in millionths.
     size: i64,
     /// What it asks for cannot be rehearsed.
     is_settled: bool,
@@ -138,15 +138,16 @@ impl<'a> Rehearsal<'a> {
         let rooms: Vec<Room<'a>> = views.into_iter().map(|view| Room::of(view.place, view.before)).collect();
         let numbers: BTreeMap<&PlaceId, usize> =
             rooms.iter().enumerate().map(|(number, room)| (room.id, number)).collect();
+        let average = hall::average(&rooms);
         let mut kins: BTreeMap<(&Text, &Labels), usize> = BTreeMap::new();
         let mut guests = Vec::new();
         for (number, class) in classes.iter().enumerate() {
-            let is_settled = is_settled(class);
+            let (is_settled, size) = (is_settled(class), hall::part(&class.demand, &average));
             for pod in class.pods.iter().filter(|pod| pod.purpose == Purpose::Work) {
                 let Some(seat) = snapshot.seats.get(&pod.key).and_then(|seat| numbers.get(seat)) else { continue };
                 let next = kins.len();
                 let kin = *kins.entry((&pod.key.namespace, Arc::as_ref(&pod.labels))).or_insert(next);
-                let (priority, size) = (class.spec.priority, rooms[*seat].part(&class.demand));
+                let priority = class.spec.priority;
                 guests.push(Guest { pod, class: number, kin, seat: *seat, priority, size, is_settled });
             }
         }
@@ -207,10 +208,11 @@ impl<'a> Rehearsal<'a> {
             hall.reserve(&self.classes[class].demand, seat);
         }
         let mut left = Vec::new();
-        for guest in order.into_iter().chain(self.latecomers.iter().copied()) {
+        let guests = order.into_iter().map(|guest| (guest, has_seat(guest)));
+        for (guest, has_seat) in guests.chain(self.latecomers.iter().map(|guest| (*guest, false))) {
             let Guest { class, kin, seat, .. } = self.guests[guest];
             let (demand, asked) = (&self.classes[class].demand, self.asked[class]);
-            if has_seat(guest) {
+            if has_seat {
                 hall.seat(asked, kin, seat);
                 continue;
             }

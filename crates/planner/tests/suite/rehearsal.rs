@@ -202,13 +202,13 @@ fn large_plans_get_room_to_spare() {
         writeln!(rounds, ", {:.1} %", 100.0 * (plan.price().dollars() / price - 1.0)).unwrap();
     }
     expect![[r#"
-        15 replicas:, 0.0 %
+        15 replicas: 1 pods, 1.5 %
         20 replicas:, 0.0 %
         33 replicas:, 0.0 %
         40 replicas:, 0.0 %
-        60 replicas: 2 pods, 0.4 %
+        60 replicas: 1 pods, 0.4 %
         80 replicas: 5 pods, 0.5 %
-        100 replicas: 2 pods, 0.2 %
+        100 replicas: 3 pods, 0.4 %
     "#]]
     .assert_eq(&rounds);
 }
