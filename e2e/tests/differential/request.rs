@@ -76,6 +76,11 @@ impl Request {
         self
     }
 
+    /// Whether the answer may be older than the last write.
+    pub(crate) fn takes_old_news(&self) -> bool {
+        self.query.iter().any(|(name, value)| *name == "resourceVersion" && value == "0")
+    }
+
     /// Fills in what one server said before.
     pub(crate) fn for_server(&self, memory: &Memory) -> Concrete {
         let query: Vec<String> = self
