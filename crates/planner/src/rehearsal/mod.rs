@@ -26,8 +26,8 @@ use crate::places::PlaceView;
 const KEPT_MAX: usize = 32;
 /// So many at first, and twice as many until nobody is left over.
 const KEPT_FIRST: usize = 8;
-/// Larger rehearsals take too long: so many pods times nodes.
-const SIZE_MAX: usize = 500_000;
+/// Larger rehearsals take too long, a tenth of a second and more: so many pods times nodes.
+const SIZE_MAX: usize = 100_000;
 /// In large plans one more pod of every so many should find room: not all that the kube-scheduler does is known here.
 const LATECOMERS_PER: usize = 400;
 /// Room is wanted for one pod in so many at most, so that small plans pay nothing, and no plan much. If more would be left
@@ -54,9 +54,10 @@ pub fn seats_to_keep(snapshot: &Snapshot) -> Vec<(PodKey, PlaceId)> {
 /// left over although seats are kept, and in large plans some more who might come. All of it is on new nodes; gaps that a
 /// plan leaves have not helped them.
 ///
-/// Nothing for plans that buy nothing.
+/// Nothing for plans that buy nodes for fewer than a hundred pods.
 pub fn room_to_spare(snapshot: &Snapshot, plan: &Plan) -> Option<Snapshot> {
-    if plan.claims.is_empty() {
+    let pods: usize = plan.claims.iter().map(|claim| claim.pods.len()).sum();
+    if pods < SPARE_PER {
         return None;
     }
     let staged = staged::as_planned(snapshot, plan);
@@ -124,8 +125,11 @@ struct Rehearsal<'a> {
 impl<'a> Rehearsal<'a> {
     /// Nothing if everybody finds a seat anyway, or if there are too many of them.
     fn of(snapshot: &'a Snapshot) -> Option<Self> {
-        let (classes, table) = classes(snapshot);
         let taken: BTreeSet<&PlaceId> = snapshot.seats.values().collect();
+        if snapshot.seats.len() * taken.len() > SIZE_MAX {
+            return None;
+        }
+        let (classes, table) = classes(snapshot);
         let views = PlaceView::all(snapshot, &table).into_iter();
         let views = views.filter(|view| view.place.stage != Stage::Going && taken.contains(&view.place.id));
         let views: Vec<PlaceView<'a>> = views.collect();
@@ -150,9 +154,6 @@ impl<'a> Rehearsal<'a> {
                 let priority = class.spec.priority;
                 guests.push(Guest { pod, class: number, kin, seat: *seat, priority, size, is_settled });
             }
-        }
-        if guests.len() * rooms.len() > SIZE_MAX {
-            return None;
         }
         let asked = classes.iter().map(|class| Asked::of(&class.spec.requests)).collect();
         Some(Self { kins: kins.len(), latecomers: Vec::new(), classes, asked, rooms, guests, is_welcome })
