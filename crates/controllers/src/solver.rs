@@ -47,6 +47,7 @@ impl Solver for ThreadSolver {
 
     fn room_to_spare(&self, snapshot: Arc<Snapshot>, plan: Arc<Plan>) -> BoxFuture<'static, Option<Snapshot>> {
         let rehearsal = tokio::task::spawn_blocking(move || planner::room_to_spare(&snapshot, &plan));
+        // A rehearsal that breaks off is told on standard error like any panic; the plan is good without it.
         async move { rehearsal.await.ok().flatten() }.boxed()
     }
 }

@@ -68,7 +68,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Everything runs, set up as in a cluster.
+    /// Everything runs, set up as in a cluster, but for leases of nodes.
     fn default() -> Self {
         Self {
             components: BTreeSet::from([Component::ControllerManager, Component::Scheduler, Component::Kwok]),

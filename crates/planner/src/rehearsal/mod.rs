@@ -62,13 +62,9 @@ pub fn room_to_spare(snapshot: &Snapshot, plan: &Plan) -> Option<Snapshot> {
     }
     let staged = staged::as_planned(snapshot, plan);
     let mut rehearsal = Rehearsal::of(&staged)?;
-    let most = rehearsal.guests.len() / SPARE_PER;
-    if most == 0 {
-        return None;
-    }
     rehearsal.invite_latecomers();
     let left = rehearsal.outcome().left;
-    if left.is_empty() || left.len() > most {
+    if left.is_empty() || left.len() > rehearsal.guests.len() / SPARE_PER {
         return None;
     }
     let left = left.into_iter().map(|guest| rehearsal.guests[guest].pod).zip(snapshot.pending.len()..);
