@@ -29,6 +29,11 @@ impl ResourceTable {
         self.names.len()
     }
 
+    /// The column of a resource that anybody asks for.
+    pub(crate) fn position(&self, name: &ResourceName) -> Option<usize> {
+        self.names.iter().position(|known| known == name)
+    }
+
     pub(crate) fn amounts(&self, resources: &Resources) -> Amounts {
         self.names.iter().map(|name| resources.get(name)).collect()
     }

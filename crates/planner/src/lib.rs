@@ -80,6 +80,7 @@ pub fn place_until(snapshot: &Snapshot, config: &PlaceConfig, interrupt: &Interr
             break;
         }
         let mut solver = Solver::new(snapshot, config, interrupt, BTreeMap::new());
+        let before = plan.steps;
         if search::improve(&mut solver, &known, wishes) {
             let cost = solver.cost();
             // A bound holds for plans that place as many pods.
@@ -87,6 +88,9 @@ pub fn place_until(snapshot: &Snapshot, config: &PlaceConfig, interrupt: &Interr
             let bound = if is_comparable { plan.bound } else { Price::from_dollars(solver.bound_at_large()) };
             known = cost;
             plan = Plan { bound, ..solver.finish() };
+            plan.steps += before;
+        } else {
+            plan.steps += solver.steps;
         }
     }
     plan

@@ -41,6 +41,11 @@ impl Footprint {
         self.0.iter().zip(&other.0).all(|(own, other)| own <= other)
     }
 
+    /// What is taken of the one resource that is limited; nothing if there is none, or are several.
+    pub(crate) fn single(&self) -> Option<i64> {
+        if let [only] = *self.0 { Some(only) } else { None }
+    }
+
     /// Of each resource the smaller amount.
     pub(crate) fn common_minimum(&self, other: &Self) -> Self {
         self.merged(other, i64::min)
@@ -55,6 +60,12 @@ impl Footprint {
 pub(crate) struct Limits {
     names: Vec<ResourceName>,
     remaining: Vec<i64>,
+}
+
+/// The only limited resource of a pool.
+pub(crate) struct Single<'a> {
+    pub(crate) name: &'a ResourceName,
+    pub(crate) amount: i64,
 }
 
 impl Limits {
@@ -120,6 +131,15 @@ impl Limits {
     /// Gives a held footprint back.
     pub(crate) fn give_back(&mut self, footprint: &Footprint) {
         self.take(footprint, -1);
+    }
+
+    /// What is left of the one resource that is limited; nothing if there is none, or are several.
+    pub(crate) fn single(&self) -> Option<Single<'_>> {
+        if let ([name], [amount]) = (&*self.names, &*self.remaining) {
+            Some(Single { name, amount: *amount })
+        } else {
+            None
+        }
     }
 
     /// Whether there are limits at all.

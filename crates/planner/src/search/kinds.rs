@@ -111,6 +111,12 @@ pub(super) fn useful(solver: &mut Solver<'_>, kinds: &[Kind]) -> Vec<bool> {
     useful
 }
 
+/// Whether pods of some kind could go to a place.
+pub(super) fn takes_any(solver: &Solver<'_>, place: usize, kinds: &[Kind]) -> bool {
+    let (view, vocabulary) = (&solver.places[place], &solver.snapshot.vocabulary);
+    kinds.iter().any(|kind| view.takes(&solver.classes[kind.class], &kind.stance, vocabulary) > 0)
+}
+
 pub(super) fn place_node(solver: &Solver<'_>, place: usize, kinds: usize) -> Node {
     let view = &solver.places[place];
     Node {

@@ -10,7 +10,7 @@ mod realize;
 mod settle;
 
 pub(crate) use kinds::ranks;
-use kinds::{in_order, place_node, settles, useful};
+use kinds::{in_order, place_node, settles, takes_any, useful};
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -33,8 +33,9 @@ pub(crate) const PODS_MAX: usize = 14;
 /// A few tens of milliseconds at most.
 const STEPS_MAX: u64 = 200_000;
 
-/// So many types are looked at in the time of a step.
+/// So many types, or nodes, are looked at in the time of a step.
 const LOOKS_PER_STEP: u64 = 32;
+const NODES_PER_STEP: u64 = 4;
 
 /// What the search for an order counts.
 const ORDER_STEPS: u64 = 10;
@@ -136,7 +137,9 @@ pub(crate) fn improve(solver: &mut Solver<'_>, known: &Cost, wishes: Wishes) -> 
     let price = if wishes == Wishes::Kept { known.price } else { Price::ZERO };
     let known = &Cost { price, ..known.clone() };
     let kinds = in_order(solver, kinds);
-    let places = (0..solver.places.len()).map(|place| place_node(solver, place, kinds.len())).collect();
+    // In a large cluster nearly all nodes are full, and every step would look at all of them.
+    let open = (0..solver.places.len()).filter(|place| takes_any(solver, *place, &kinds));
+    let places = open.map(|place| place_node(solver, place, kinds.len())).collect();
     let useful = useful(solver, &kinds);
     let settles = (0..kinds.len()).map(|kind| settles(solver, &kinds, kind)).collect();
     // Classes that can go nowhere stay out whatever is tried.
@@ -182,7 +185,7 @@ impl Search<'_, '_> {
 
     /// Places the pods of a kind from the given one on; equal pods take seats in order.
     fn place(&mut self, kind: usize, pod: usize, from: Seat) {
-        self.count(1);
+        self.count(1 + self.nodes.len() as u64 / NODES_PER_STEP);
         if self.is_over() || self.is_hopeless(kind, pod) {
             return;
         }

@@ -25,6 +25,38 @@ pub(crate) fn cluster(seed: u64, size: Size) -> String {
     lines.join("\n")
 }
 
+/// A cluster whose first pool is dear and has limits now and then, so that plans have to pay for the order of pools.
+pub(crate) fn cluster_with_preference(seed: u64) -> String {
+    let mut chance = Chance(Rng::with_seed(seed));
+    let mut lines: Vec<String> = (0..chance.0.usize(1..=3)).map(|index| chance.small_type(index)).collect();
+    let limit = chance.perhaps(85, &["limit.cpu=4", "limit.cpu=6", "limit.cpu=8", "limit.mem=12Gi", "limit.nodes=2"]);
+    let also =
+        chance.perhaps(10, &["limit.mem=16Gi", "used.cpu=1", "require=arch:In:amd64", "taint=hard=1:NoSchedule"]);
+    lines.push(format!("pool dear weight=9 require=capacity:In:on-demand{limit}{also}"));
+    if chance.percent(25) {
+        let limit = chance.perhaps(50, &["limit.cpu=3", "limit.cpu=5"]);
+        lines.push(format!("pool middle weight=5 require=zone:In:a{limit}"));
+    }
+    let last = chance.perhaps(15, &["require=arch:In:amd64", "require=zone:In:b", "limit.cpu=20"]);
+    lines.push(format!("pool cheap{last}"));
+    if chance.percent(15) {
+        lines.push("node n0 cpu=2 mem=8Gi label=zone=a".to_owned());
+    }
+    let mut left = chance.0.usize(3..=7);
+    while left > 0 {
+        let count = chance.0.usize(1..=left.min(5));
+        left -= count;
+        let mut pod = format!("pod app{left}*{count} cpu={}", chance.pick(&["500m", "900m", "1", "1500m", "1900m"]));
+        pod += &chance.perhaps(60, &["mem=1Gi", "mem=2Gi", "mem=4Gi"]);
+        let demands =
+            ["select=zone=a", "select=arch=amd64", "select=arch=arm64", "select=capacity=on-demand", "tolerate=hard"];
+        pod += &chance.perhaps(35, &demands);
+        pod += &chance.perhaps(10, &["spread=zone/1", "away=host", "port=80"]);
+        lines.push(pod);
+    }
+    lines.join("\n")
+}
+
 struct Chance(Rng);
 
 impl Chance {
@@ -67,6 +99,16 @@ impl Chance {
             }
         }
         line
+    }
+
+    /// Two or three cores are sold in any number, and cheaper on spot.
+    fn small_type(&mut self, index: usize) -> String {
+        let (cpu, ratio) = (self.0.u32(1..=3), self.0.u32(2..=5));
+        let price = f64::from(cpu) * (0.04 + f64::from(self.0.u32(..20)) / 1000.0);
+        let spot = price * (0.3 + f64::from(self.0.u32(..30)) / 100.0);
+        let arch = self.perhaps(25, &["arch=arm64"]);
+
+        format!("type t{index} cpu={cpu} mem={}Gi{arch} a:{price:.4} spot:a:{spot:.4}", cpu * ratio)
     }
 
     fn pools(&mut self, limits: bool) -> Vec<String> {

@@ -7,7 +7,7 @@ use model::Price;
 use planner::PlaceConfig;
 
 use crate::brute::{Cost, Outcome, best};
-use crate::chance::{Size, cluster};
+use crate::chance::{Size, cluster, cluster_with_preference};
 use crate::scenario::{Scenario, planned_unjudged};
 
 /// So many failures are told before the rest is only counted.
@@ -33,9 +33,17 @@ impl Tally {
 }
 
 fn each(seeds: Range<u64>, size: Size, judge: impl Fn(&Scenario) -> Result<(), Option<String>>) -> Tally {
+    each_of(seeds, |seed| cluster(seed, size), judge)
+}
+
+fn each_of(
+    seeds: Range<u64>,
+    cluster: impl Fn(u64) -> String,
+    judge: impl Fn(&Scenario) -> Result<(), Option<String>>,
+) -> Tally {
     let mut tally = Tally::default();
     for seed in seeds {
-        let text = cluster(seed, size);
+        let text = cluster(seed);
         let scenario = Scenario::parse(&text);
         tally.tried += 1;
         match judge(&scenario) {
@@ -112,6 +120,33 @@ fn no_legal_plan_of_up_to_ten_pods_costs_less_than_the_bound() {
 }
 
 #[test]
+fn no_legal_plan_that_prefers_a_dear_pool_costs_less_than_the_bound() {
+    each_of(50_000..60_000, cluster_with_preference, is_bounded).settle(2);
+}
+
+#[test]
 fn plans_for_eleven_to_fourteen_pods_are_within_their_gap() {
     each(30_000..30_060, Size { pods_min: 11, pods_max: 14, limits: true, volumes: true }, is_bounded).settle(25);
+}
+
+/// Nodes that are full have no part in what is tried: a few pods are planned as well, and for as little work, in a cluster
+/// of a thousand of them.
+#[test]
+fn full_nodes_cost_the_search_nothing() {
+    let few = "type a cpu=3 mem=12Gi a:0.1301
+         type b cpu=5 mem=20Gi a:0.2103
+         type c cpu=8 mem=32Gi a:0.3307
+         pool default
+         node roomy cpu=4 mem=16Gi used.cpu=1 label=zone=a
+         pod web*4 cpu=1900m mem=5Gi
+         pod api*4 cpu=1300m mem=7Gi
+         pod job*5 cpu=900m spread=host/1";
+    let full: Vec<String> =
+        (0..1_000).map(|index| format!("node full{index} cpu=4 mem=16Gi used.cpu=3900m label=zone=a")).collect();
+    let alone = planned_unjudged(&Scenario::parse(few));
+    let crowded = planned_unjudged(&Scenario::parse(&format!("{few}\n{}", full.join("\n"))));
+    assert_eq!((alone.price(), alone.claims.len()), (crowded.price(), crowded.claims.len()));
+    // Each is looked at a few times: by each class, in every reading.
+    let looks = 20 * full.len() as u64;
+    assert!(crowded.steps <= alone.steps + looks, "{} steps instead of {}", crowded.steps, alone.steps);
 }

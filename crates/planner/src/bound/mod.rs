@@ -4,14 +4,16 @@
 //! there or past a pool whose limit binds, one relaxed problem over everything is asked instead, and the room of places
 //! is paid for in full with what the pods on it would be worth. Where pods are left out, another plan may leave out others
 //! of the same priority, be it those that cost most. If that leaves nothing, pods that no place could take are bounded
-//! alone.
+//! alone. Where pools are preferred to others, that has its price too (`preferred`).
+
+mod preferred;
 
 use std::collections::BTreeMap;
 
 use crate::amounts::{Amounts, copies};
 use crate::menus::MenuId;
 use crate::places::PlaceView;
-use crate::relax::{Columns, Covering, Row, Size, relax};
+use crate::relax::{Columns, Covering, Relaxed, Row, Size, relax};
 use crate::solver::Solver;
 
 /// What a class can be bought from: pools with the part of their types that it can use.
@@ -21,6 +23,7 @@ type Menus = Vec<(usize, MenuId)>;
 type Levels = BTreeMap<i32, Level>;
 
 /// Pods of one size that can use the same menus.
+#[derive(Clone)]
 pub(crate) struct Demanded {
     pub(crate) demand: Amounts,
     /// By pool.
@@ -28,6 +31,8 @@ pub(crate) struct Demanded {
     pods: i64,
     levels: Levels,
     pub(crate) classes: Vec<usize>,
+    /// Nothing but size and demands on nodes decides where they go.
+    is_plain: bool,
 }
 
 /// Pods of one priority.
@@ -64,19 +69,22 @@ impl Solver<'_> {
         for leftover in &self.leftovers {
             *left.entry(leftover.class).or_insert(0) += leftover.pods.len();
         }
-        let mut demanded = self.demanded(&left);
+        let demanded = self.demanded(&left);
         let levels = levels(&demanded);
-        let bound = self.bound_of(&demanded, &levels);
+        let (bound, relaxed) = self.bound_of(&demanded, &demanded, &levels);
+        let bound = bound + self.paid_for_order(&demanded, &relaxed);
         if places_used {
-            demanded.retain(|row| row.classes.iter().all(|class| self.is_homeless(*class)));
-            return bound.max(self.bound_of(&demanded, &levels));
+            let mut homeless = demanded.clone();
+            homeless.retain(|row| row.classes.iter().all(|class| self.is_homeless(*class)));
+            return bound.max(self.bound_of(&homeless, &demanded, &levels).0);
         }
         bound
     }
 
-    /// A price below which these pods cannot be had, however places and reservations are used.
-    fn bound_of(&mut self, demanded: &[Demanded], levels: &Levels) -> f64 {
-        let covering = self.covering(demanded);
+    /// A price below which these pods cannot be had, on nodes made for whomever, and however places and reservations are
+    /// used; and what it rests on.
+    fn bound_of(&mut self, demanded: &[Demanded], makers: &[Demanded], levels: &Levels) -> (f64, Relaxed) {
+        let covering = self.covering(demanded, makers);
         let relaxed = relax(&covering, self.budget());
         self.steps += relaxed.steps;
         let room: f64 = self.places.iter().map(|view| worth_of(&view.before, demanded, &relaxed.duals)).sum();
@@ -84,7 +92,8 @@ impl Solver<'_> {
         let reserved: f64 = reserved
             .map(|(pool, one)| f64::from(one.capacity) * worth_of(&pool.rooms[one.kind], demanded, &relaxed.duals))
             .sum();
-        (worth_of_placed(demanded, &relaxed.duals, levels) - room - reserved).max(0.0)
+        let worth = worth_of_placed(demanded, &relaxed.duals, levels);
+        ((worth - room - reserved).max(0.0), relaxed)
     }
 
     /// Whether no place could take a pod of a class, were it empty of this plan's pods.
@@ -98,7 +107,7 @@ impl Solver<'_> {
     /// What pods are worth at least, wherever they go, rules between pods aside.
     pub(crate) fn worth_of_classes(&mut self) -> (Vec<Demanded>, Vec<f64>) {
         let demanded = self.demanded(&BTreeMap::new());
-        let covering = self.covering(&demanded);
+        let covering = self.covering(&demanded, &demanded);
         let relaxed = relax(&covering, self.budget());
         self.steps += relaxed.steps;
         (demanded, relaxed.duals)
@@ -122,7 +131,8 @@ impl Solver<'_> {
                 level.add(Level { pods: pods as i64, placed: placed as i64 });
             }
             let pods = levels.values().map(|level| level.pods).sum();
-            Demanded { demand, menus, pods, levels, classes }
+            let is_plain = classes.iter().all(|class| self.is_plain(*class));
+            Demanded { demand, menus, pods, levels, classes, is_plain }
         };
         rows.into_iter().map(row).collect()
     }
@@ -149,12 +159,15 @@ impl Solver<'_> {
         found
     }
 
-    fn covering(&self, demanded: &[Demanded]) -> Covering {
+    fn covering(&self, demanded: &[Demanded], makers: &[Demanded]) -> Covering {
         let mut kins: Vec<&Menus> = demanded.iter().map(|row| &row.menus).collect();
         kins.sort();
         kins.dedup();
         let mut sold: Vec<(usize, usize, model::Price)> = Vec::new();
-        let mut menus: Vec<(usize, MenuId)> = kins.iter().flat_map(|menus| menus.iter().copied()).collect();
+        let made = |row: &Demanded| {
+            row.menus.iter().copied().filter(|(pool, _)| self.is_native(row, *pool)).collect::<Menus>()
+        };
+        let mut menus: Menus = makers.iter().flat_map(made).collect();
         menus.sort_unstable();
         menus.dedup();
         for (pool, menu) in &menus {
