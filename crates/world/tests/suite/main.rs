@@ -19,4 +19,5 @@ mod repeat;
 mod scrape;
 mod seeds;
 mod signals;
+mod spare;
 mod static_capacity;
