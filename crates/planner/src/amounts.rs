@@ -136,3 +136,9 @@ pub(crate) fn add_times(sum: &mut [i64], demand: &[i64], times: i64) {
         *sum = sum.saturating_add(amount.saturating_mul(times));
     }
 }
+
+/// What part of some room a demand takes, of the resource that it takes most of.
+pub(crate) fn share(demand: &[i64], room: &[i64]) -> f64 {
+    let part = |(wanted, room): (&i64, &i64)| if *wanted > 0 { *wanted as f64 / (*room).max(1) as f64 } else { 0.0 };
+    demand.iter().zip(room).map(part).fold(0.0, f64::max)
+}

@@ -89,14 +89,14 @@ pub(crate) fn choose<'c>(
     cells: &'c [Cell],
     rules: &Rules,
     tallies: &Tallies<'_>,
-    price_in: impl Fn(&Cell) -> Option<Price>,
+    prices: &[Option<Price>],
     load_of: impl Fn(&Cell) -> u64,
 ) -> Option<&'c Cell> {
     let rank = |(index, cell): (usize, &'c Cell)| {
         if !allowed(rules, tallies, |key| cell.domain(key)) {
             return None;
         }
-        let price = price_in(cell)?;
+        let price = prices.get(index).copied().flatten()?;
         let count = |rule: &SpreadRule| cell.domain(rule.key).map_or(0, |domain| tallies.get(rule.tally).count(domain));
         let crowd: u32 = rules.spread.iter().map(count).sum();
         let company: u32 = rules

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use model::Stage;
+use model::{Price, Stage};
 
+use crate::amounts::share;
 use crate::bins::Bin;
 use crate::cells::{Cell, allowed, choose};
 use crate::menus::{Candidate, MenuId};
 use crate::reserved::Supply;
 use crate::rules::{HostLimit, NearRule};
+use crate::search::PODS_MAX;
 use crate::solver::{Barred, Leftover, Order, Solver};
 use crate::stance::Stance;
 use crate::tallies::{Domain, KeyId, TallyId};
@@ -196,11 +198,34 @@ impl Solver<'_> {
                 Supply::Full | Supply::None => None,
             })?;
             let cells = self.cells(pool, menu, &stance.rules.keys);
-            let price_in = |cell: &Cell| self.price_for(pool, cell.menu, class);
+            let prices: Vec<Option<Price>> = cells.iter().map(|cell| self.price_in(pool, cell, class)).collect();
             let load_of = |cell: &Cell| self.loads.get(&cell.pin).copied().unwrap_or(0);
-            let cell = choose(&cells, &stance.rules, &self.tallies, price_in, load_of)?.clone();
+            let cell = choose(&cells, &stance.rules, &self.tallies, &prices, load_of)?.clone();
             Some(Seat::Cell { pool, cell })
         })
+    }
+
+    /// What a pod of a class costs in a cell, if it can be had there: the cheapest node that holds it. Many pods share nodes,
+    /// and then it is the pod's part of the node whose part is cheapest.
+    fn price_in(&mut self, pool: usize, cell: &Cell, class: usize) -> Option<Price> {
+        let alone = self.price_for(pool, cell.menu, class)?;
+        if self.snapshot.pending.len() <= PODS_MAX {
+            return Some(alone);
+        }
+        let demand = &self.classes[class].demand;
+        let known = self.parts.entry((pool, cell.menu)).or_default();
+        if let Some(known) = known.get(demand) {
+            return Some(*known);
+        }
+        let view = &self.pools[pool];
+        let part = |candidate: &Candidate| {
+            let part = share(demand, &view.rooms[candidate.kind]);
+            if part <= 1.0 { candidate.price.dollars() * part } else { f64::INFINITY }
+        };
+        let parts = view.menu(cell.menu).candidates.iter().map(part);
+        let cheapest = Price::from_dollars(parts.fold(alone.dollars(), f64::min));
+        known.insert(demand.clone(), cheapest);
+        Some(cheapest)
     }
 
     /// Whether the pod wants company on its host, and there is none anywhere, and it may be the first.

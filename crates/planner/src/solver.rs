@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use model::{Effect, PodTerm, PoolName, Refusal, Snapshot, Text, first_untolerated};
+use model::{Effect, PodTerm, PoolName, Price, Refusal, Snapshot, Text, first_untolerated};
 
-use crate::amounts::ResourceTable;
+use crate::amounts::{Amounts, ResourceTable};
 use crate::bins::Bin;
 use crate::cells::{Cell, cells};
 use crate::classes::{Class, classes};
@@ -100,6 +100,8 @@ pub(crate) struct Solver<'a> {
     pub(crate) worths: BTreeMap<usize, f64>,
     /// While limits bind: what each type of the pool costs by what it takes of them.
     pub(crate) thrift: Option<Vec<f64>>,
+    /// What a pod of a size costs as a part of a node, by pool and menu.
+    pub(crate) parts: BTreeMap<(usize, MenuId), BTreeMap<Amounts, Price>>,
     /// What is left of each reservation.
     pub(crate) reservations: BTreeMap<Text, u32>,
     /// Classes that wait for reserved capacity, and for which.
@@ -142,6 +144,7 @@ impl<'a> Solver<'a> {
             bounds: Vec::new(),
             worths: BTreeMap::new(),
             thrift: None,
+            parts: BTreeMap::new(),
             reservations: BTreeMap::new(),
             deferred: BTreeMap::new(),
             overflowed: !barred.is_empty(),

@@ -66,7 +66,8 @@ impl Ledger {
         for (key, before) in before {
             let stays = |now: &Pod| now.uid() == before.uid() && now.metadata.deletion_timestamp.is_none();
             if is_healthy(&before) && !self.pods.get(&key).is_some_and(stays) {
-                self.judge_end(&key, &before);
+                let cause = self.pods.get(&key).filter(|now| now.uid() == before.uid()).and_then(cause);
+                self.judge_end(&key, &before, cause.as_deref().unwrap_or("no cause told"));
             }
         }
     }
@@ -106,7 +107,7 @@ impl Ledger {
         self.judge_limits("nodes", &grown);
     }
 
-    fn judge_end(&mut self, key: &Identity, pod: &Pod) {
+    fn judge_end(&mut self, key: &Identity, pod: &Pod, cause: &str) {
         let (namespace, name) = key;
         for ((_, budget_name), budget) in self.budgets.iter().filter(|((own, _), _)| own == namespace) {
             let Some(demanded) = demanded(budget).filter(|_| selects(budget, pod)) else { continue };
@@ -114,7 +115,8 @@ impl Ledger {
             let healthy = others.filter(|other| selects(budget, other) && is_healthy(other)).count();
             if i64::try_from(healthy).unwrap_or(i64::MAX) < demanded {
                 self.broken.push(format!(
-                    "pod `{name}` went and left {healthy} healthy pods where budget `{budget_name}` demands {demanded}"
+                    "pod `{name}` went ({cause}) and left {healthy} healthy pods where budget `{budget_name}` demands \
+                     {demanded}"
                 ));
             }
         }
@@ -192,6 +194,12 @@ fn machine<K: Resource<DynamicType = ()>>(object: &K, capacity: Option<ResourceL
 fn claim_of(node: &Node) -> Option<String> {
     let id = node.spec.as_ref()?.provider_id.as_deref()?;
     node.labels().get("kubernetes.io/hostname").filter(|_| id.starts_with("kwok://")).cloned()
+}
+
+/// Why a pod goes, as whoever ends it tells in its status.
+fn cause(pod: &Pod) -> Option<String> {
+    let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.find(|found| found.type_ == "DisruptionTarget")?.reason.clone()
 }
 
 fn is_healthy(pod: &Pod) -> bool {

@@ -95,7 +95,7 @@ fn budgets_are_kept_by_what_stays() {
     }
     assert_eq!(
         seen(&format!("budget minAvailable 3\n{THREE}pod a goes")),
-        ["pod `a` went and left 2 healthy pods where budget `web` demands 3"]
+        ["pod `a` went (no cause told) and left 2 healthy pods where budget `web` demands 3"]
     );
 }
 

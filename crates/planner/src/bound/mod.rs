@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use crate::amounts::{Amounts, copies};
 use crate::menus::MenuId;
 use crate::places::PlaceView;
-use crate::relax::{Columns, Covering, Relaxed, Row, Size, relax};
+use crate::relax::{Columns, Covering, Detail, Relaxed, Row, Size, relax};
 use crate::solver::Solver;
 
 /// What a class can be bought from: pools with the part of their types that it can use.
@@ -85,7 +85,7 @@ impl Solver<'_> {
     /// used; and what it rests on.
     fn bound_of(&mut self, demanded: &[Demanded], makers: &[Demanded], levels: &Levels) -> (f64, Relaxed) {
         let covering = self.covering(demanded, makers);
-        let relaxed = relax(&covering, self.budget());
+        let relaxed = relax(&covering, Detail::Fine, self.budget());
         self.steps += relaxed.steps;
         let room: f64 = self.places.iter().map(|view| worth_of(&view.before, demanded, &relaxed.duals)).sum();
         let reserved = self.pools.iter().flat_map(|pool| pool.reserved.iter().map(move |one| (pool, one)));
@@ -108,7 +108,7 @@ impl Solver<'_> {
     pub(crate) fn worth_of_classes(&mut self) -> (Vec<Demanded>, Vec<f64>) {
         let demanded = self.demanded(&BTreeMap::new());
         let covering = self.covering(&demanded, &demanded);
-        let relaxed = relax(&covering, self.budget());
+        let relaxed = relax(&covering, Detail::Fine, self.budget());
         self.steps += relaxed.steps;
         (demanded, relaxed.duals)
     }

@@ -122,7 +122,7 @@ impl Solver<'_> {
     pub(super) fn release(&mut self, pool: usize, bin: &Bin) {
         if let Some(kind) = bin.kind {
             let footprint = self.pools[pool].kinds[kind].footprint.clone();
-            self.pools[pool].limits.give_back(&footprint);
+            self.pools[pool].limits.take(&footprint, -i64::from(bin.times));
         }
     }
 
@@ -134,7 +134,7 @@ impl Solver<'_> {
     }
 
     /// No node that holds the pods of this one costs less.
-    fn worth_of_pods(&self, bin: &Bin) -> f64 {
+    pub(super) fn worth_of_pods(&self, bin: &Bin) -> f64 {
         let worth = |order: usize| self.worths.get(&order).copied().unwrap_or(0.0);
         bin.loads.iter().map(|load| worth(load.order) * f64::from(load.pods)).sum()
     }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use model::Price;
 
+use super::Domains;
 use crate::bins::Bin;
 use crate::menus::KindView;
+use crate::relax::Detail;
 use crate::solver::Solver;
 
 /// How often fewer pods are chosen when those chosen before did not all find room.
@@ -83,13 +85,13 @@ impl Solver<'_> {
     ) -> Result<Vec<Bin>, f64> {
         let (limits, settled) = (self.pools[pool].limits.clone(), self.settled_of(orders));
         self.weigh_limits(pool, weights.ideal);
-        let mut bins = self.pack_ideal(pool, orders).map(|(_, bins)| bins).unwrap_or_default();
+        let mut bins = self.pack_ideal(pool, orders, Domains::Open).map(|(_, bins)| bins).unwrap_or_default();
         self.fill_room(&mut bins, orders);
         self.weigh_limits(pool, weights.rest);
-        bins.extend(self.pack(pool, orders));
+        bins.extend(self.pack(pool, orders, Domains::Open));
         self.fill_room(&mut bins, orders);
         self.thrift = None;
-        if orders.iter().all(|order| self.orders[*order].remaining() == 0) {
+        if !self.overflows(orders) {
             return Ok(bins);
         }
         let left = self.taken_by_waiting(orders, shares);
@@ -98,7 +100,7 @@ impl Solver<'_> {
         Err(left)
     }
 
-    fn settled_of(&self, orders: &[usize]) -> Vec<usize> {
+    pub(super) fn settled_of(&self, orders: &[usize]) -> Vec<usize> {
         orders.iter().map(|order| self.orders[*order].settled).collect()
     }
 
@@ -111,9 +113,9 @@ impl Solver<'_> {
     fn shares_of(&mut self, pool: usize, orders: &[usize]) -> Vec<f64> {
         let crowds = self.crowds(orders);
         let even = self.evenly_spread(orders);
-        let shapes = self.shapes(pool, orders, &crowds, &even);
+        let shapes = self.shapes(pool, orders, &crowds, &even, Domains::Open);
         self.weigh_limits(pool, LIMITS_ALONE);
-        let duals = self.guide(pool, &shapes, crowds.len()).relaxed.duals;
+        let duals = self.guide(pool, &shapes, crowds.len(), Detail::Fine).relaxed.duals;
         self.thrift = None;
         let numbered = shapes.iter().zip(&duals);
         let shares: BTreeMap<usize, f64> = numbered
@@ -157,7 +159,7 @@ impl Solver<'_> {
             return;
         }
         self.weigh_limits(pool, LIMITS_ALONE);
-        bins.extend(self.pack(pool, orders));
+        bins.extend(self.pack(pool, orders, Domains::Open));
         self.thrift = None;
         self.fill_room(bins, orders);
     }

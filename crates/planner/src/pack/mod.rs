@@ -2,8 +2,9 @@
 //!
 //! The relaxed problem says how many nodes of which type an ideal fleet would have and what is on them. Nodes are built
 //! after it, whole ones first; what is left over is packed by value for money; then nodes that waste most are merged and
-//! dissolved.
+//! dissolved, and those that still hold too little are packed anew.
 
+mod anew;
 mod even;
 mod improve;
 mod limited;
@@ -20,9 +21,10 @@ use crate::amounts::fits_beside;
 use crate::bins::{Bin, Load, cheapest_holding, holds_bin};
 use crate::interner::Want;
 use crate::menus::{Candidate, MenuId};
-use crate::relax::Share;
+use crate::relax::{Detail, Share};
 use crate::solver::{Leftover, Order, Solver};
 use crate::stance::Stance;
+use even::Evenly;
 use relaxed::{Guide, Priced};
 use shapes::Shape;
 use work::Work;
@@ -33,6 +35,15 @@ const TINY: f64 = 1e-6;
 /// A part of an ideal node becomes a whole one if its pods are worth this part of its price. Full nodes are worth all of it,
 /// and what is packed without a guide a few percent less.
 const WORTH_MIN: f64 = 0.98;
+
+/// Where pods may be that were given a domain because of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Domains {
+    /// Wherever another plan could have them, so that what they are worth is a bound.
+    Open,
+    /// Where they are.
+    Settled,
+}
 
 impl Solver<'_> {
     /// Packs the orders of every pool; what a pool's limits leave over goes to the pools after it, and then gives up
@@ -66,9 +77,8 @@ impl Solver<'_> {
         let buying: Vec<usize> = orders.iter().copied().filter(|order| self.can_buy(pool, *order)).collect();
         let orders = buying.as_slice();
         let before = self.pools[pool].limits.clone();
-        let mut bins = self.pack(pool, orders);
-        let overflow = orders.iter().any(|order| self.orders[*order].remaining() > 0);
-        if overflow && !before.is_unlimited() {
+        let mut bins = self.pack(pool, orders, Domains::Open);
+        if self.overflows(orders) && !before.is_unlimited() {
             self.overflowed = true;
             if self.go_elsewhere(pool, orders) {
                 self.fill_room(&mut bins, orders);
@@ -79,7 +89,13 @@ impl Solver<'_> {
             }
         }
         self.improve(pool, &mut bins);
+        self.pack_poor_anew(pool, orders, &mut bins);
         self.bins.extend(bins);
+    }
+
+    /// Whether pods of some orders still wait.
+    fn overflows(&self, orders: &[usize]) -> bool {
+        orders.iter().any(|order| self.orders[*order].remaining() > 0)
     }
 
     /// Whether all pods that wait find a later pool without limits.
@@ -156,25 +172,30 @@ impl Solver<'_> {
     }
 
     /// Nodes for as many pods of the orders as the pool's limits allow.
-    fn pack(&mut self, pool: usize, orders: &[usize]) -> Vec<Bin> {
-        let Some((mut work, mut bins)) = self.pack_ideal(pool, orders) else { return Vec::new() };
+    fn pack(&mut self, pool: usize, orders: &[usize], domains: Domains) -> Vec<Bin> {
+        let Some((mut work, mut bins)) = self.pack_ideal(pool, orders, domains) else { return Vec::new() };
         self.build_rest(&mut work, &mut bins);
         bins
     }
 
     /// The nodes of the ideal fleet, and what is left to be packed; nothing when nobody waits. Of parts of nodes those that
     /// other pods fill up become whole ones.
-    fn pack_ideal(&mut self, pool: usize, orders: &[usize]) -> Option<(Work, Vec<Bin>)> {
+    fn pack_ideal(&mut self, pool: usize, orders: &[usize], domains: Domains) -> Option<(Work, Vec<Bin>)> {
         let waiting: Vec<usize> = orders.iter().copied().filter(|order| self.orders[*order].remaining() > 0).collect();
         if waiting.is_empty() {
             return None;
         }
         let crowds = self.crowds(&waiting);
-        let even = self.evenly_spread(&waiting);
-        let shapes = self.shapes(pool, &waiting, &crowds, &even);
-        let Guide { columns, relaxed } = self.guide(pool, &shapes, crowds.len());
-        self.bounds.push(self.worth_anywhere(&shapes, &relaxed.duals, &even));
-        self.learn_worths(&shapes, &relaxed.duals);
+        let (even, detail) = match domains {
+            Domains::Open => (self.evenly_spread(&waiting), Detail::Fine),
+            Domains::Settled => (Evenly::new(), Detail::Coarse),
+        };
+        let shapes = self.shapes(pool, &waiting, &crowds, &even, domains);
+        let Guide { columns, relaxed } = self.guide(pool, &shapes, crowds.len(), detail);
+        if domains == Domains::Open {
+            self.bounds.push(self.worth_anywhere(&shapes, &relaxed.duals, &even));
+            self.learn_worths(&shapes, &relaxed.duals);
+        }
         let (mut work, shares) = Work::new(pool, shapes, relaxed, &self.pools[pool].rooms);
         let mut bins = Vec::new();
         let mut shares: Vec<&Share> = shares.iter().collect();

@@ -6,7 +6,7 @@ use super::shapes::Shape;
 use crate::amounts::Amounts;
 use crate::interner::Want;
 use crate::menus::{Menu, PoolView};
-use crate::relax::{Columns, Covering, Relaxed, Row, Size, relax};
+use crate::relax::{Columns, Covering, Detail, Relaxed, Row, Size, relax};
 use crate::solver::Solver;
 
 /// A type at one of its prices: narrower demands may make the same type dearer.
@@ -26,7 +26,7 @@ pub(super) struct Guide {
 
 impl Solver<'_> {
     /// Solves the relaxed problem for some shapes of a pool.
-    pub(super) fn guide(&mut self, pool: usize, shapes: &[Shape], crowds: usize) -> Guide {
+    pub(super) fn guide(&mut self, pool: usize, shapes: &[Shape], crowds: usize, detail: Detail) -> Guide {
         let view = &self.pools[pool];
         let columns = priced(view, shapes);
         // Shapes are many, but of few sizes and few kins.
@@ -57,7 +57,7 @@ impl Solver<'_> {
             Size { demand, most: if *has_ports || crowd.is_some() { 1 } else { u32::MAX } }
         };
         let covering = Covering { sizes: sizes.iter().map(size).collect(), rows, columns: sold };
-        let relaxed = relax(&covering, self.budget());
+        let relaxed = relax(&covering, detail, self.budget());
         self.steps += relaxed.steps;
         Guide { columns, relaxed }
     }

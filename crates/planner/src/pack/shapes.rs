@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::Domains;
 use super::even::Evenly;
-use crate::amounts::Amounts;
+use crate::amounts::{Amounts, share};
 use crate::interner::Want;
 use crate::menus::MenuId;
 use crate::solver::Solver;
@@ -59,7 +60,14 @@ impl Solver<'_> {
     }
 
     /// The shapes of some orders, largest first.
-    pub(super) fn shapes(&mut self, pool: usize, orders: &[usize], crowds: &[Crowd], even: &Evenly) -> Vec<Shape> {
+    pub(super) fn shapes(
+        &mut self,
+        pool: usize,
+        orders: &[usize],
+        crowds: &[Crowd],
+        even: &Evenly,
+        domains: Domains,
+    ) -> Vec<Shape> {
         let roomiest = self.roomiest(pool);
         let mut known: BTreeMap<(Amounts, MenuId, Want, Option<usize>, bool), usize> = BTreeMap::new();
         let mut shapes: Vec<Shape> = Vec::new();
@@ -72,7 +80,7 @@ impl Solver<'_> {
                 .position(|crowd| limits.iter().any(|limit| limit.is_solitary() && limit.tally == crowd.tally));
             let has_ports = !class.spec.host_ports.is_empty();
             // Another plan could choose other domains than these pods were given: no bound may rest on them.
-            let (menu, pin) = if even.contains_key(&order.class) {
+            let (menu, pin) = if domains == Domains::Settled || even.contains_key(&order.class) {
                 (order.menu, order.pin)
             } else {
                 let menu = self.pools[pool].join(MenuId::OWN, order.stance.want, &self.wants);
@@ -115,9 +123,4 @@ impl Solver<'_> {
         }
         most
     }
-}
-
-fn share(demand: &[i64], room: &[i64]) -> f64 {
-    let part = |(wanted, room): (&i64, &i64)| if *wanted > 0 { *wanted as f64 / (*room).max(1) as f64 } else { 0.0 };
-    demand.iter().zip(room).map(part).fold(0.0, f64::max)
 }

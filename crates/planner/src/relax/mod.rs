@@ -37,6 +37,8 @@ use scaled::{Offer, Scaled};
 
 /// So many rows are told apart exactly; the work grows with their square and more.
 const ROWS_MAX: usize = 64;
+/// So many families do for a guide on which no bound rests, unless that is less than two sizes for each kin.
+const ROWS_COARSE: usize = 32;
 /// Bounds are lowered by this fraction, far more than rounding can add to them.
 const MARGIN: f64 = 1e-9;
 /// Columns worth less than this above their price bring no new pattern.
@@ -57,6 +59,15 @@ const PROMISING: f64 = 0.98;
 
 /// Patterns added in one round: this and one per eight rows. More make the master slow and help it little.
 const FOUND_BASE: u32 = 20;
+
+/// How well rows are told apart where they are many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// As well as it pays for a bound.
+    Fine,
+    /// Well enough for a guide.
+    Coarse,
+}
 
 /// What pods need, each of them.
 #[cfg_attr(test, derive(Clone))]
@@ -218,8 +229,16 @@ pub(crate) struct Relaxed {
 ///
 /// Rows beyond [`ROWS_MAX`] are mixed by families of like ones. The bound is then proven for each row as it is, from
 /// the prices that the mix puts on resources; it may be less than the best one by a trifle.
-pub(crate) fn relax(problem: &Covering, budget: Budget<'_>) -> Relaxed {
-    if problem.rows.len() > ROWS_MAX { relax_families(problem, budget) } else { relax_exactly(problem, budget) }
+pub(crate) fn relax(problem: &Covering, detail: Detail, budget: Budget<'_>) -> Relaxed {
+    if problem.rows.len() <= ROWS_MAX {
+        return relax_exactly(problem, budget);
+    }
+    let kins = problem.rows.iter().map(|row| row.kin).max().map_or(0, |last| last + 1);
+    let families = match detail {
+        Detail::Fine => ROWS_MAX,
+        Detail::Coarse => ROWS_COARSE.max(2 * kins).min(ROWS_MAX),
+    };
+    relax_families(problem, families, budget)
 }
 
 fn relax_exactly(problem: &Covering, budget: Budget<'_>) -> Relaxed {
@@ -240,9 +259,9 @@ fn relax_exactly(problem: &Covering, budget: Budget<'_>) -> Relaxed {
     }
 }
 
-fn relax_families(problem: &Covering, budget: Budget<'_>) -> Relaxed {
+fn relax_families(problem: &Covering, most: usize, budget: Budget<'_>) -> Relaxed {
     let scaled = Scaled::new(problem);
-    let families = families(problem, ROWS_MAX);
+    let families = families(problem, most);
     let coarse = merged(problem, &families, &scaled.columns);
     let mixed = Scaled::merged(&coarse, &families, &scaled);
     let mut search = Search::new(&mixed, budget);

@@ -3,7 +3,7 @@
 use super::certificate::{Certificate, Repair};
 use super::knapsack::{Knapsack, Warm, ceiling};
 use super::scaled::{Offer, Scaled};
-use super::{Budget, Columns, Relaxed, Size, Steps};
+use super::{Budget, Columns, Detail, Relaxed, Size, Steps};
 use crate::interrupt::Interrupt;
 
 const STEPS_AMPLE: u64 = 1_000_000;
@@ -66,7 +66,7 @@ fn fits(column: &Column, row: &Row) -> u64 {
 }
 
 fn relax(problem: &Covering, steps: u64) -> Relaxed {
-    super::relax(&problem.flat(), Budget { steps, interrupt: &NEVER })
+    super::relax(&problem.flat(), Detail::Fine, Budget { steps, interrupt: &NEVER })
 }
 
 fn relax_exactly(problem: &Covering, steps: u64) -> Relaxed {
@@ -477,7 +477,7 @@ fn many_rows_are_bounded_by_families_soundly() {
                 column.caps.push(column.caps[like]);
             }
         }
-        let by_families = super::relax(&problem.flat_by(|k| problem.rows[k].kin), AMPLE);
+        let by_families = super::relax(&problem.flat_by(|k| problem.rows[k].kin), Detail::Fine, AMPLE);
         let one_by_one = relax_exactly(&problem, STEPS_AMPLE);
         assert!(by_families.bound <= one_by_one.bound * (1.0 + 1e-7), "{} {}", by_families.bound, one_by_one.bound);
         assert!(near(by_families.bound, certify(&problem, &by_families.duals), 1e-6), "its duals prove it");

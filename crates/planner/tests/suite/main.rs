@@ -21,6 +21,8 @@ mod language;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod money;
+#[cfg(test)]
 mod placement;
 #[cfg(test)]
 mod properties;

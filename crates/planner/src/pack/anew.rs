@@ -1,0 +1,46 @@
+//! Nodes that hold too little for their price are packed anew, together.
+//!
+//! The first packing takes what the ideal fleet has of whole nodes, and fills up with what is left over. What is left over
+//! is a problem of its own, with an ideal fleet of its own: smaller machines, and fewer of them.
+
+use super::Domains;
+use crate::bins::Bin;
+use crate::solver::Solver;
+
+/// A node is poor if its pods are worth less than this part of its price. Well-filled nodes are worth a few percent less than
+/// they cost; with a higher part more nodes are packed twice and few become better, with a lower one too few are left to choose
+/// among.
+const POOR: f64 = 0.95;
+
+impl Solver<'_> {
+    /// Packs the poor nodes of a pool anew, and keeps what is cheaper.
+    pub(super) fn pack_poor_anew(&mut self, pool: usize, orders: &[usize], bins: &mut Vec<Bin>) {
+        // Where limits bind, room that is given back may not be found again.
+        if self.overflows(orders) || self.interrupt.is_raised() {
+            return;
+        }
+        let is_poor = |bin: &&Bin| self.worth_of_pods(bin) < bin.price.dollars() * POOR;
+        let old: Vec<Bin> = bins.iter().filter(is_poor).cloned().collect();
+        if old.iter().map(|bin| bin.times).sum::<u32>() < 2 {
+            return;
+        }
+        let others: Vec<Bin> = bins.iter().filter(|bin| !is_poor(bin)).cloned().collect();
+        let (limits, settled) = (self.pools[pool].limits.clone(), self.settled_of(orders));
+        self.undo(&old);
+        old.iter().for_each(|bin| self.release(pool, bin));
+        let mut new = self.pack(pool, orders, Domains::Settled);
+        self.improve(pool, &mut new);
+        if !self.overflows(orders) && self.cost_of_bins(&new) < self.cost_of_bins(&old) {
+            *bins = others;
+            bins.extend(new);
+            self.improve(pool, bins);
+            return;
+        }
+        self.pools[pool].limits = limits;
+        orders.iter().zip(settled).for_each(|(order, settled)| self.orders[*order].settled = settled);
+    }
+
+    fn cost_of_bins(&self, bins: &[Bin]) -> model::Price {
+        bins.iter().map(|bin| bin.price.plus(self.config.node_overhead).times(u64::from(bin.times))).sum()
+    }
+}

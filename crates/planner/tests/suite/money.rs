@@ -1,0 +1,73 @@
+//! What large plans cost.
+
+use std::fmt::Write;
+
+use expect_test::expect;
+
+use crate::scenario::{Scenario, check, plan};
+
+/// Services as clusters have them: millicpu, mebibytes, and how many of a hundred are of that size.
+const SERVICES: [(u32, u32, u32); 12] = [
+    (50, 128, 14),
+    (100, 256, 18),
+    (250, 512, 16),
+    (500, 512, 8),
+    (500, 1024, 12),
+    (500, 4096, 5),
+    (1000, 2048, 10),
+    (1000, 8192, 4),
+    (2000, 4096, 6),
+    (2000, 16384, 2),
+    (4000, 8192, 3),
+    (7500, 30720, 2),
+];
+
+/// Machines of which a large and a small one are cheap, as on a market of spare capacity.
+const MACHINES: &str = "type large  cpu=128 mem=500Gi pods=700 a:1.6844
+     type medium cpu=32  mem=124Gi pods=230 a:0.5460
+     type roomy  cpu=16  mem=124Gi pods=230 a:0.3196
+     type lean   cpu=8   mem=15Gi  pods=58  a:0.0988
+     type small  cpu=4   mem=15Gi  pods=58  a:0.0551
+     type tiny   cpu=2   mem=3Gi   pods=29  a:0.0253
+     pool default\n";
+
+/// What whole nodes of the ideal fleet leave over is packed once more by itself, so that it does not cost much more than
+/// its part of the bound.
+#[test]
+fn what_is_left_over_is_packed_well() {
+    let mut told = String::new();
+    for hundreds in [1, 2, 3, 5, 8, 13] {
+        let mut lines = MACHINES.to_owned();
+        for (number, (cpu, memory, pods)) in SERVICES.iter().enumerate() {
+            writeln!(lines, "pod w{number}*{} cpu={cpu}m mem={memory}Mi", pods * hundreds).unwrap();
+        }
+        let plan = plan(&Scenario::parse(&lines));
+        let (price, bound) = (plan.price().dollars(), plan.bound.dollars());
+        let over = 100.0 * (price / bound - 1.0);
+        writeln!(told, "{hundreds}00 pods: {} nodes, ${price:.3}, {over:.1} % over the bound", plan.claims.len())
+            .unwrap();
+    }
+    expect![[r#"
+        100 pods: 10 nodes, $1.143, 2.4 % over the bound
+        200 pods: 5 nodes, $2.006, 1.3 % over the bound
+        300 pods: 17 nodes, $3.003, 2.3 % over the bound
+        500 pods: 19 nodes, $4.931, 0.8 % over the bound
+        800 pods: 32 nodes, $7.992, 2.1 % over the bound
+        1300 pods: 52 nodes, $12.803, 0.7 % over the bound
+    "#]]
+    .assert_eq(&told);
+}
+
+/// Many pods that want to be together go where the nodes that they share are cheap, and not where one of them would be.
+#[test]
+fn groups_go_where_shared_nodes_are_cheap() {
+    check(
+        "type small cpu=2  mem=8Gi   a:0.09 b:0.10
+         type large cpu=32 mem=128Gi a:1.40 b:1.20
+         pool default
+         pod web*32 cpu=1 near=zone",
+        expect![
+            "default large b $1.2: web-0 web-1 web-10 web-11 web-12 web-13 web-14 web-15 web-16 web-17 web-18 web-19 web-2 web-20 web-21 web-22 web-23 web-24 web-25 web-26 web-27 web-28 web-29 web-3 web-30 web-31 web-4 web-5 web-6 web-7 web-8 web-9"
+        ],
+    );
+}
