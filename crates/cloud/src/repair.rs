@@ -202,6 +202,8 @@ mod tests {
         let none = "node repair requires the cloud provider to define RepairPolicies, but it defines none";
         assert_eq!(told(&[]), none);
         assert_eq!(told(&[policy("", ReplaceNode), policy(".*", RebootNode)]), "sound");
+        let first = RepairPolicy { priority: 100, ..policy("", ReplaceNode) };
+        assert_eq!(told(&[first]), "sound", "a hundred is the largest priority, and one policy is enough");
         let several = [policy("", ReplaceNode), policy("", ReplaceNode)];
         assert_eq!(told(&several), invalid("exactly one policy must have no reason, and 2 have none"));
         assert_eq!(

@@ -202,6 +202,7 @@ impl Headroom {
 
 #[cfg(test)]
 mod tests {
+    use model::PodTerm;
     use serde_json::json;
 
     use super::*;
@@ -239,6 +240,30 @@ mod tests {
         assert_eq!(pods[0].labels.get("app").map(|app| &**app), Some("web"));
         assert!(spare.can_be_planned());
         assert_eq!(headroom("spare", 0).pods(|_| false).count(), 0);
+    }
+
+    /// BUF-16: what a template says about where its pods may be goes for the room that is kept for them.
+    #[test]
+    fn headroom_goes_where_its_pods_may_go() {
+        let term = |key: &str, app: &str| json!({"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}});
+        let arm = json!({"matchExpressions": [{"key": "arch", "operator": "In", "values": ["arm64"]}]});
+        let template = serde_json::from_value(json!({"spec": {
+            "containers": [], "nodeSelector": {"team": "web"},
+            "affinity": {
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [arm]}},
+                "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term("zone", "db")]},
+                "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term("host", "web")]},
+            },
+        }}));
+        let buffer = BufferKey::new("shop", "spare");
+        let template = TemplateFacts::lower(&buffer.namespace, Some(&template.unwrap()), &Vocabulary::core());
+        let spare = Headroom { buffer, template: Arc::new(template), count: 1 };
+        let pod = spare.pods(|_| false).next().unwrap();
+        let PodClass { alternatives, affinity, anti_affinity, .. } = &*pod.class;
+        let alternatives: Vec<String> = alternatives.iter().map(ToString::to_string).collect();
+        assert_eq!(alternatives, ["arch In [arm64], team In [web]"]);
+        let keys = |terms: &[PodTerm]| terms.iter().map(|term| term.topology_key.to_string()).collect::<Vec<_>>();
+        assert_eq!((keys(affinity), keys(anti_affinity)), (vec!["zone".to_owned()], vec!["host".to_owned()]));
     }
 
     /// BUF-17: claims that are not there, and that nobody will make, do not keep room from being planned.

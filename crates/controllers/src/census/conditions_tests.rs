@@ -1,6 +1,7 @@
 use model::ClaimName;
 
 use super::*;
+use crate::metrics::Build;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -56,8 +57,48 @@ fn transitions_are_told() {
     ];
     assert_eq!(told(&conditions.note(second.clone())), expected);
     assert_eq!(told(&conditions.note(second)), Vec::<String>::new());
+    let reworded = claim("u", &["f/b"], &["Launched True Launched 7", "Ready False Other 9 and other words"]);
+    assert_eq!(told(&conditions.note(reworded)), Vec::<String>::new(), "another reason is no other status");
     let gone = conditions.forget(&Key::Claim(ClaimName::new("c")), at(20));
     assert_eq!((told(&gone), gone.terminated_after), (vec!["Finalized f/b".to_owned()], None));
+}
+
+/// OBS-03, OBS-04: transitions of all kinds of objects are counted by the new status, and timed by the old and the new.
+#[test]
+fn transitions_are_counted_by_kind() {
+    let naming = Naming { node_class: "class".to_owned(), well_known: Vec::new() };
+    let word = |text: &str| text.to_owned();
+    let build = Build { version: word("v"), goversion: word("g"), goarch: word("a"), commit: word("c") };
+    let metrics = Metrics::new(&build, naming);
+    let claimed = r#"class="small",karpenter_sh_nodepool="web""#;
+    let table = [
+        (SubjectKind::Claim, &["small", "web"][..], "nodeclaim_", format!(",{claimed}")),
+        (SubjectKind::Pool, &[], "nodepool_", String::new()),
+        (
+            SubjectKind::Node,
+            &["small", "web", "true"],
+            "node_",
+            format!(r#",{claimed},karpenter_sh_initialized="true""#),
+        ),
+        (SubjectKind::Buffer, &[], "capacitybuffer_", String::new()),
+    ];
+    for (kind, own_labels, ..) in &table {
+        let own_labels: Vec<String> = own_labels.iter().map(ToString::to_string).collect();
+        let subject = Subject { kind: *kind, own_labels, ..claim("u", &[], &["Ready False Broken 9"]) };
+        let transition = Transition { to: subject.conditions[0].clone(), from: Some(("True".to_owned(), 7.0)) };
+        count(&metrics, &subject, &transition);
+    }
+    let older = |kind: &str| ("", format!(r#",group="karpenter.sh",kind="{kind}""#));
+    let older = [older("NodeClaim"), older("NodePool")];
+    let text = metrics.scrape();
+    for (kind, own) in table.map(|(.., kind, own)| (kind, own)).into_iter().chain(older) {
+        let name = format!("operator_{kind}status_condition_transition");
+        let counted = format!(r#"{name}s_total{{type="Ready",status="False",reason="Broken"{own}}} 1"#);
+        let timed = format!(r#"{name}_seconds_sum{{type="Ready",status="True",to_status="False"{own}}} 7"#);
+        for line in [counted, timed] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
 }
 
 /// An object that goes is told of for as long as it takes, and counted when it is gone.

@@ -225,24 +225,5 @@ macro_rules! kind {
 pub(crate) use {families, kind};
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    /// Names are unique, counters say that they are totals, and every row says what it tells.
-    #[test]
-    fn the_table_is_well_formed() {
-        let mut names = BTreeSet::new();
-        for row in table() {
-            assert!(names.insert(row.name), "{} twice", row.name);
-            assert!(row.kind != Kind::Counter || row.name.ends_with("_total"), "{}", row.name);
-            assert!(!row.help.is_empty(), "{}", row.name);
-            let labels: BTreeSet<_> = row.labels.iter().collect();
-            assert_eq!(labels.len(), row.labels.len(), "{}", row.name);
-            if let Kind::Histogram(bounds) = row.kind {
-                assert!(bounds.is_sorted() && !bounds.is_empty(), "{}", row.name);
-            }
-        }
-    }
-}
+#[path = "table_tests.rs"]
+mod tests;

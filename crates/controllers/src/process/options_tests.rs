@@ -237,6 +237,9 @@ fn feature_gates_override_in_part() {
         assert_eq!(read(&format!("--feature-gates={text}"), &[]).unwrap().feature_gates, gates, "{text}");
         assert_eq!(read("", &[&format!("FEATURE_GATES={text}")]).unwrap().feature_gates, gates, "{text}");
     }
+    let spaced = read("", &["FEATURE_GATES= NodeRepair=true, CapacityBuffer = true , Levitation=true"]).unwrap();
+    assert_eq!(spaced.feature_gates, FeatureGates { node_repair: true, capacity_buffer: true, ..defaults });
+    assert_eq!(spaced.unknown_feature_gates, ["Levitation"]);
     assert_eq!(read("--feature-gates=Levitation=true", &[]).unwrap().unknown_feature_gates, ["Levitation"]);
     assert_eq!(
         invalid("", &["FEATURE_GATES=NodeRepair"]),

@@ -213,6 +213,23 @@ fn room_that_is_taken_is_made_again() {
     });
 }
 
+/// BUF-11: a buffer of fixed size is made full again at once, although nothing that it refers to has changed and the
+/// pod that took its room never waited for any.
+#[test]
+fn room_of_fixed_size_is_made_again() {
+    Stage::play(async |stage| {
+        stage.pod_template("default", "small", "2").await;
+        stage.buffer("default", "spare", json!({"podTemplateRef": {"name": "small"}, "replicas": 1})).await;
+        stage.after(60).await;
+        assert_eq!((stage.running().await, stage.nodes().await), (0, 1));
+        stage.deployment("web", "2", 1).await;
+        stage.after(5).await;
+        assert_eq!((stage.running().await, stage.nodes().await), (1, 2), "it waits for no node, and another comes");
+        stage.after(40).await;
+        assert!(stage.provisioning("spare").await.starts_with("True FitsExistingCapacity"));
+    });
+}
+
 /// BUF-12, BUF-13, BUF-21: empty nodes stay for as long as there is a buffer, and go when it goes or breaks.
 #[test]
 fn nodes_go_with_their_buffer() {

@@ -105,6 +105,33 @@ fn nodes_that_do_not_join_make_a_pool_unhealthy() {
     });
 }
 
+/// API-50: what an earlier process wrote stands for two failures. Two nodes that join do not outweigh them, a third
+/// does.
+#[test]
+fn another_process_remembers_failures() {
+    tell("", async |story: &KwokWorld| {
+        let first = story.start("alpha");
+        story.apply(vec![node_class(), pool("default", json!({}))]).await;
+        story.sleep(30).await;
+        first.kill();
+        let mut status = serde_json::to_value(story.pool("default").await.status.unwrap()).unwrap();
+        let mut conditions = status["conditions"].as_array_mut().unwrap().iter_mut();
+        let health = conditions.find(|condition| condition["type"] == HEALTHY).unwrap();
+        health["status"] = json!("False");
+        health["reason"] = json!("RegistrationFailed");
+        let patch = Patch::Merge(json!({"status": status}));
+        story.pools_api().patch_status("default", &PatchParams::default(), &patch).await.unwrap();
+        let _second = story.start("beta");
+        for (name, expected) in [("one", "False RegistrationFailed"), ("two", "False"), ("three", "True")] {
+            story.apply(vec![pod(name, "3", None, &json!({}))]).await;
+            story.sleep(60).await;
+            let told = pool_condition(&story.pool("default").await, HEALTHY).unwrap();
+            assert!(told.starts_with(expected), "{name}: {told}");
+        }
+        assert_eq!(story.nodes().await.len(), 3, "a node for each");
+    });
+}
+
 /// API-48: where not even the launch succeeds, the pool says why, in the words of the claim.
 #[test]
 fn launches_that_fail_tell_the_pool_why() {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::stage::{claim, node, play, pod};
+use super::stage::{claim, is_running, node, play, pod};
 
 /// LIFE-21, TERM-12, TERM-22: conditions tell how far an end is; the provider is asked every five seconds, and nothing
 /// is let go before it says that the instance is gone.
@@ -56,6 +56,25 @@ fn line_is_over(seen: &[String]) -> bool {
     seen.last().is_some_and(|line| line == "True True True")
 }
 
+/// LIFE-19: the end of a claim is that of its node first. For as long as a pod is waited for there, the instance runs.
+#[test]
+fn an_instance_outlives_the_drain_of_its_node() {
+    play(async |stage| {
+        let node = stage.ready_claim("solo", json!({})).await;
+        let held = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+        stage.apply(pod("held", &held)).await;
+        stage.until_running("held").await;
+        stage.delete_claim("solo").await;
+        stage.wait(15 * 60).await;
+        assert!(stage.node(&node).await.is_some_and(|node| node.metadata.deletion_timestamp.is_some()));
+        assert!(stage.script.ends_of("solo").is_empty(), "the instance is left alone");
+        stage.pod_api().delete("held", &kube::api::DeleteParams::default()).await.unwrap();
+        stage.until("the instance's end", async || !stage.script.ends_of("solo").is_empty()).await;
+        stage.until_claim_gone("solo").await;
+        assert!(stage.node(&node).await.is_none());
+    });
+}
+
 /// TERM-19: a node that is silent and whose instance is gone has nothing left to drain.
 #[test]
 fn a_lost_node_is_not_drained() {
@@ -88,6 +107,26 @@ fn a_ready_node_is_drained_although_its_instance_is_said_to_be_gone() {
         assert!(stage.node(&node).await.is_some() && stage.pod("held").await.is_some());
         stage.pod_api().delete("held", &kube::api::DeleteParams::default()).await.unwrap();
         stage.until("the node's end", async || stage.node(&node).await.is_none()).await;
+    });
+}
+
+/// TERM-24: a node of another provider is not ours to drain or to let go, whatever its finalizer is called.
+#[test]
+fn the_end_of_a_foreign_node_is_left_alone() {
+    play(async |stage| {
+        let foreign = json!({"metadata": {"finalizers": ["karpenter.sh/termination"],
+            "labels": {"karpenter.k8s.aws/ec2nodeclass": "default"}}, "spec": {"taints": []}});
+        stage.apply(node("foreign", "aws:///a/i-1", &foreign)).await;
+        stage.apply(pod("web", &json!({"spec": {"nodeSelector": {"kubernetes.io/hostname": "foreign"}}}))).await;
+        stage.until_running("web").await;
+        let before = stage.node("foreign").await.unwrap();
+        stage.delete_node("foreign").await;
+        stage.wait(20 * 60).await;
+        let after = stage.node("foreign").await.unwrap();
+        assert_eq!((&after.metadata.labels, &after.spec), (&before.metadata.labels, &before.spec));
+        assert!(is_running(&stage.pod("web").await.unwrap()), "nobody evicts it");
+        let written: Vec<String> = stage.writes().into_iter().map(|(write, _)| write).collect();
+        assert!(!written.iter().any(|write| write.contains("nodes") || write.contains("pods")), "{written:?}");
     });
 }
 

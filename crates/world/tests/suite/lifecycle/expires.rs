@@ -32,6 +32,27 @@ fn a_life_ends_as_it_was_begun() {
     });
 }
 
+/// LIFE-22: a grace period of nothing is a deadline as well, and not the same as none.
+#[test]
+fn no_grace_at_all_is_a_deadline() {
+    play(async |stage| {
+        stage.ready_claim("solo", json!({"terminationGracePeriod": "0s"})).await;
+        let held = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}},
+            "spec": {"terminationGracePeriodSeconds": 30}});
+        stage.apply(pod("held", &held)).await;
+        stage.until_running("held").await;
+        stage.delete_claim("solo").await;
+        stage.wait(1).await;
+        let metadata = stage.claim("solo").await.unwrap().metadata;
+        let deadline = metadata.deletion_timestamp.unwrap().0.to_string();
+        assert_eq!(metadata.annotations.unwrap()["karpenter.sh/nodeclaim-termination-timestamp"], deadline);
+        let told = stage.events("TerminationGracePeriodExpiring").await;
+        assert!(told.contains(&format!("NodeClaim/solo: All pods will be deleted by {deadline}")), "{told:?}");
+        let took = stage.until_claim_gone("solo").await;
+        assert!(took.as_secs() < 60 && stage.pod("held").await.is_none(), "{took:?}");
+    });
+}
+
 /// LIFE-22, TERM-13, TERM-06: the deadline is written down and told; a pod that will not leave keeps its own grace
 /// before it, and then goes.
 #[test]

@@ -81,6 +81,19 @@ fn an_instance_that_never_joins_is_given_up() {
     });
 }
 
+/// LIFE-07: a node that joined in time is given all the time it needs to become usable.
+#[test]
+fn a_node_that_joined_is_not_given_up() {
+    play(async |stage| {
+        let taint = json!({"key": "example.com/agent", "effect": "NoSchedule"});
+        stage.apply(claim("solo", json!({"startupTaints": [taint]}))).await;
+        stage.until_condition("solo", "Initialized", "Unknown StartupTaintsExist").await;
+        stage.wait(60 * 60).await;
+        assert!(stage.claim("solo").await.is_some_and(|claim| claim.metadata.deletion_timestamp.is_none()));
+        assert_eq!(stage.metric(DISRUPTED, ""), 0.0);
+    });
+}
+
 /// One claim whose launch is never answered stalls no other, and is given up in its time.
 #[test]
 fn a_stuck_claim_stalls_nobody() {
@@ -98,19 +111,29 @@ fn a_stuck_claim_stalls_nobody() {
     });
 }
 
-/// LIFE-18, CP-05: a claim of a class that is not the provider's is none of our business, alive or going.
+/// LIFE-18, CP-05: a claim of a class that is not the provider's is none of our business, alive or going. A class is of
+/// another provider if its group or its kind is.
 #[test]
 fn claims_of_other_classes_are_left_alone() {
     play(async |stage| {
-        let class = json!({"group": "example.com", "kind": "OtherNodeClass", "name": "default"});
-        stage.apply(claim("foreign", json!({"nodeClassRef": class, "expireAfter": "1m"}))).await;
-        stage.patch_claim("foreign", json!({"metadata": {"finalizers": ["karpenter.sh/termination"]}})).await;
-        let before = stage.claim("foreign").await;
+        let classes = [
+            ("foreign", "example.com", "OtherNodeClass"),
+            ("namesake", "example.com", "KWOKNodeClass"),
+            ("relative", "karpenter.kwok.sh", "OtherNodeClass"),
+        ];
+        for (name, group, kind) in classes {
+            let class = json!({"group": group, "kind": kind, "name": "default"});
+            stage.apply(claim(name, json!({"nodeClassRef": class, "expireAfter": "1m"}))).await;
+            stage.patch_claim(name, json!({"metadata": {"finalizers": ["karpenter.sh/termination"]}})).await;
+        }
+        let before = stage.claims().await;
         stage.wait(20 * 60).await;
-        assert_eq!(stage.claim("foreign").await, before, "not launched, not expired, not given up");
-        stage.delete_claim("foreign").await;
+        assert_eq!(stage.claims().await, before, "not launched, not expired, not given up");
+        for (name, ..) in classes {
+            stage.delete_claim(name).await;
+        }
         stage.wait(20 * 60).await;
-        assert!(stage.claim("foreign").await.is_some(), "its own controller has to let it go");
+        assert_eq!(stage.claims().await.len(), classes.len(), "their own controllers have to let them go");
         let written: Vec<String> = stage.writes().into_iter().map(|(write, _)| write).collect();
         assert!(written.iter().all(|write| !write.contains("nodeclaims")), "{written:?}");
     });

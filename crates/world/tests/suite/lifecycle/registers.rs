@@ -15,10 +15,12 @@ use super::stage::{claim, node, play, pod};
 
 const BY_HAND: &str = "kwok://by-hand";
 
-/// LIFE-12: a node that came without the taint that holds pods off is warned about, and registered.
+/// LIFE-12: a node that came without the taint that holds pods off is warned about, and registered. Of one that came
+/// with it nothing is said.
 #[test]
 fn a_node_without_the_taint_is_registered_with_a_warning() {
     play(async |stage| {
+        stage.ready_claim("usual", json!({})).await;
         stage.order(|orders| orders.made_by_hand = Some(BY_HAND.to_owned()));
         stage.apply(claim("solo", json!({}))).await;
         stage.until_condition("solo", "Launched", "True").await;
