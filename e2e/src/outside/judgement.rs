@@ -38,8 +38,13 @@ pub struct Ledger {
     claims_ever: BTreeSet<String>,
     /// The identities of the nodes that each claim ever had.
     nodes_ever: BTreeMap<String, BTreeSet<String>>,
+    /// The identities of nodes that let pods stay, once they did.
+    open: BTreeSet<String>,
     broken: Vec<String>,
 }
+
+/// The cause that the controller manager tells when it ends a pod because of a node's taint.
+const BY_TAINT_MANAGER: &str = "DeletionByTaintManager";
 
 /// What a claim or a node takes of its pool's limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,13 +66,19 @@ impl Ledger {
     }
 
     /// A pod that was healthy and now goes must leave enough healthy ones behind, whoever ended it.
+    ///
+    /// But for one: the controller manager ends pods on nodes that still drive pods off as far as it has heard. When a
+    /// busy server tells it later than the kube-scheduler that a new node opened, it ends pods that just came there. That
+    /// nobody closed the node to them again is judged by [`Self::see_node`].
     pub fn see_pod(&mut self, sight: Sight<Pod>) {
         let before = fold(&mut self.pods, &mut self.pods_seen, sight, Clone::clone);
         for (key, before) in before {
             let stays = |now: &Pod| now.uid() == before.uid() && now.metadata.deletion_timestamp.is_none();
             if is_healthy(&before) && !self.pods.get(&key).is_some_and(stays) {
                 let cause = self.pods.get(&key).filter(|now| now.uid() == before.uid()).and_then(cause);
-                self.judge_end(&key, &before, cause.as_deref().unwrap_or("no cause told"));
+                if cause.as_deref() != Some(BY_TAINT_MANAGER) {
+                    self.judge_end(&key, &before, cause.as_deref().unwrap_or("no cause told"));
+                }
             }
         }
     }
@@ -92,8 +103,17 @@ impl Ledger {
         self.judge_limits("claims", &grown);
     }
 
-    /// Nodes must stay within their pool's limits, and a claim has one.
+    /// Nodes must stay within their pool's limits, and a claim has one. A node that once let pods stay must not drive them
+    /// off: that asks no budget.
     pub fn see_node(&mut self, sight: Sight<Node>) {
+        if let Sight::Is(node) = &sight {
+            let uid = node.uid().unwrap_or_default();
+            if !drives_off(node) {
+                self.open.insert(uid);
+            } else if self.open.contains(&uid) {
+                self.broken.push(format!("node `{}` drives pods off again", node.name_any()));
+            }
+        }
         if let Sight::Is(node) | Sight::Gone(node) = &sight
             && let Some(claim) = claim_of(node)
         {
@@ -194,6 +214,12 @@ fn machine<K: Resource<DynamicType = ()>>(object: &K, capacity: Option<ResourceL
 fn claim_of(node: &Node) -> Option<String> {
     let id = node.spec.as_ref()?.provider_id.as_deref()?;
     node.labels().get("kubernetes.io/hostname").filter(|_| id.starts_with("kwok://")).cloned()
+}
+
+/// Whether a taint of ours makes the controller manager end the pods on a node.
+fn drives_off(node: &Node) -> bool {
+    let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    taints.any(|taint| taint.effect == "NoExecute" && taint.key.starts_with("karpenter.sh/"))
 }
 
 /// Why a pod goes, as whoever ends it tells in its status.

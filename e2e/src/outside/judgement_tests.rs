@@ -28,8 +28,16 @@ fn seen(lines: &str) -> Vec<String> {
                     "metadata": {"name": name, "namespace": "default", "uid": name, "labels": {"app": "web"}},
                     "status": {"conditions": [{"type": "Ready", "status": ready}]},
                 });
-                if *state == "goes" {
+                if ["goes", "evicted", "driven-off"].contains(state) {
                     pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+                }
+                let cause = match *state {
+                    "evicted" => Some("EvictionByEvictionAPI"),
+                    "driven-off" => Some(BY_TAINT_MANAGER),
+                    _ => None,
+                };
+                if let (Some(cause), Some(conditions)) = (cause, pod["status"]["conditions"].as_array_mut()) {
+                    conditions.push(json!({"type": "DisruptionTarget", "status": "True", "reason": cause}));
                 }
                 let pod: Pod = object(pod);
                 ledger.see_pod(if *state == "gone" { Sight::Gone(pod) } else { Sight::Is(pod) });
@@ -51,12 +59,15 @@ fn seen(lines: &str) -> Vec<String> {
                 "spec": {"nodeClassRef": {"group": "a", "kind": "b", "name": "c"}, "requirements": []},
                 "status": {"capacity": {"cpu": cpu, "memory": "16Gi"}},
             })))),
-            ["node", name, claim] => ledger.see_node(Sight::Is(object(json!({
+            ["node", name, claim, taints @ ..] => ledger.see_node(Sight::Is(object(json!({
                 "metadata": {
                     "name": name, "uid": name,
                     "labels": {"karpenter.sh/nodepool": "default", "kubernetes.io/hostname": claim},
                 },
-                "spec": {"providerID": format!("kwok://{name}")},
+                "spec": {
+                    "providerID": format!("kwok://{name}"),
+                    "taints": taints.iter().map(|key| json!({"key": key, "effect": "NoExecute"})).collect::<Vec<_>>(),
+                },
                 "status": {"capacity": {"cpu": "4"}},
             })))),
             other => panic!("{other:?}"),
@@ -83,6 +94,9 @@ fn budgets_are_kept_by_what_stays() {
         // Who is not healthy takes nothing away, and nobody is ended by becoming so.
         ("budget minAvailable 3", "pod a waits\npod a goes", 0),
         ("budget minAvailable 3", "pod d waits\npod d goes", 0),
+        ("budget minAvailable 3", "pod a evicted", 1),
+        // The controller manager was told late that the node opened.
+        ("budget minAvailable 3", "pod a driven-off", 0),
         // One end is one end, however often it is seen.
         ("budget minAvailable 3", "pod a goes\npod a goes\npod a gone", 1),
         // What a list no longer has went unseen.
@@ -123,6 +137,14 @@ fn limits_hold_for_claims_and_for_nodes() {
 fn a_claim_has_one_node() {
     assert_eq!(seen("node a a\nnode a a\nnode b b"), [""; 0]);
     assert_eq!(seen("node a a\nnode b a"), ["claim `a` got another node, `b`"]);
+}
+
+#[test]
+fn a_node_that_let_pods_stay_does_not_drive_them_off() {
+    let unregistered = "node a a karpenter.sh/unregistered";
+    assert_eq!(seen(&format!("{unregistered}\n{unregistered}\nnode a a")), [""; 0]);
+    assert_eq!(seen("node a a\nnode a a node.kubernetes.io/unreachable"), [""; 0]);
+    assert_eq!(seen(&format!("node a a\n{unregistered}")), ["node `a` drives pods off again"]);
 }
 
 #[test]
