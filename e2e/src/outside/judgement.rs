@@ -43,9 +43,6 @@ pub struct Ledger {
     broken: Vec<String>,
 }
 
-/// The cause that the controller manager tells when it ends a pod because of a node's taint.
-const BY_TAINT_MANAGER: &str = "DeletionByTaintManager";
-
 /// What a claim or a node takes of its pool's limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Machine {
@@ -66,19 +63,13 @@ impl Ledger {
     }
 
     /// A pod that was healthy and now goes must leave enough healthy ones behind, whoever ended it.
-    ///
-    /// But for one: the controller manager ends pods on nodes that still drive pods off as far as it has heard. When a
-    /// busy server tells it later than the kube-scheduler that a new node opened, it ends pods that just came there. That
-    /// nobody closed the node to them again is judged by [`Self::see_node`].
     pub fn see_pod(&mut self, sight: Sight<Pod>) {
         let before = fold(&mut self.pods, &mut self.pods_seen, sight, Clone::clone);
         for (key, before) in before {
             let stays = |now: &Pod| now.uid() == before.uid() && now.metadata.deletion_timestamp.is_none();
             if is_healthy(&before) && !self.pods.get(&key).is_some_and(stays) {
                 let cause = self.pods.get(&key).filter(|now| now.uid() == before.uid()).and_then(cause);
-                if cause.as_deref() != Some(BY_TAINT_MANAGER) {
-                    self.judge_end(&key, &before, cause.as_deref().unwrap_or("no cause told"));
-                }
+                self.judge_end(&key, &before, cause.as_deref().unwrap_or("no cause told"));
             }
         }
     }

@@ -33,7 +33,7 @@ fn seen(lines: &str) -> Vec<String> {
                 }
                 let cause = match *state {
                     "evicted" => Some("EvictionByEvictionAPI"),
-                    "driven-off" => Some(BY_TAINT_MANAGER),
+                    "driven-off" => Some("DeletionByTaintManager"),
                     _ => None,
                 };
                 if let (Some(cause), Some(conditions)) = (cause, pod["status"]["conditions"].as_array_mut()) {
@@ -95,8 +95,7 @@ fn budgets_are_kept_by_what_stays() {
         ("budget minAvailable 3", "pod a waits\npod a goes", 0),
         ("budget minAvailable 3", "pod d waits\npod d goes", 0),
         ("budget minAvailable 3", "pod a evicted", 1),
-        // The controller manager was told late that the node opened.
-        ("budget minAvailable 3", "pod a driven-off", 0),
+        ("budget minAvailable 3", "pod a driven-off", 1),
         // One end is one end, however often it is seen.
         ("budget minAvailable 3", "pod a goes\npod a goes\npod a gone", 1),
         // What a list no longer has went unseen.
@@ -110,6 +109,10 @@ fn budgets_are_kept_by_what_stays() {
     assert_eq!(
         seen(&format!("budget minAvailable 3\n{THREE}pod a goes")),
         ["pod `a` went (no cause told) and left 2 healthy pods where budget `web` demands 3"]
+    );
+    assert_eq!(
+        seen(&format!("budget minAvailable 3\n{THREE}pod a driven-off")),
+        ["pod `a` went (DeletionByTaintManager) and left 2 healthy pods where budget `web` demands 3"]
     );
 }
 

@@ -8,8 +8,7 @@ use crate::bins::Bin;
 use crate::solver::Solver;
 
 /// A node is poor if its pods are worth less than this part of its price. Well-filled nodes are worth a few percent less than
-/// they cost; with a higher part more nodes are packed twice and few become better, with a lower one too few are left to choose
-/// among.
+/// they cost. With 97 % plans were about as cheap, with 90 % dearer.
 const POOR: f64 = 0.95;
 
 impl Solver<'_> {
