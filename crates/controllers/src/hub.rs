@@ -357,6 +357,7 @@ async fn reconcile(context: &Context, work: &Work) -> Outcome {
         Work::RankPods => deletion_cost::reconcile(context).await,
         Work::Annotate(pod, uid) => deletion_cost::annotate(context, pod, uid).await,
         Work::Evict(pod, uid) => termination::evict(context, pod, uid).await,
+        Work::ForceOut(pod, uid) => termination::force_out(context, pod, uid).await,
         Work::Price => provisioning::refresh_prices(context).await,
     }
 }

@@ -56,6 +56,8 @@ pub(crate) enum Work {
     Annotate(PodKey, String),
     /// Evict a pod from a node that is going.
     Evict(PodKey, String),
+    /// End a pod whose node's time is up. A key of its own: no budget that made an eviction back off matters any more.
+    ForceOut(PodKey, String),
     /// Ask what machines cost.
     Price,
 }
@@ -76,7 +78,7 @@ impl Work {
             Self::Buffer(_) => "capacitybuffer",
             Self::RankPods => "pod.deletioncost",
             Self::Annotate(..) => "pod.deletioncost.queue",
-            Self::Evict(..) => "eviction-queue",
+            Self::Evict(..) | Self::ForceOut(..) => "eviction-queue",
             Self::Price => "state.pricing",
         }
     }
@@ -99,7 +101,7 @@ impl Work {
     /// How long to wait after the given number of failures in a row.
     pub(crate) fn back_off(&self, failures: u32) -> Duration {
         let (first, most) = match self {
-            Self::Evict(..) | Self::Annotate(..) | Self::Node(_) => {
+            Self::Evict(..) | Self::ForceOut(..) | Self::Annotate(..) | Self::Node(_) => {
                 (Duration::from_millis(100), Duration::from_secs(10))
             }
             _ => (Duration::from_secs(1), Duration::from_secs(60)),

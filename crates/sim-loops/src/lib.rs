@@ -55,6 +55,9 @@ pub const RUN_FOR_ANNOTATION: &str = "sim.karpenter.sh/run-for";
 /// The exit code with which such a pod ends; anything but `0` makes it fail, whatever its restart policy. `0` without it.
 pub const EXIT_CODE_ANNOTATION: &str = "sim.karpenter.sh/exit-code";
 
+/// How long a pod takes to stop, for example `10m`, if its grace period is not over earlier. Without it the time is drawn.
+pub const STOP_FOR_ANNOTATION: &str = "sim.karpenter.sh/stop-for";
+
 /// With the value `false`, the pod runs but never becomes ready.
 pub const READY_ANNOTATION: &str = "sim.karpenter.sh/ready";
 

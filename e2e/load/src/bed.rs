@@ -6,12 +6,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use control_plane::{ControlPlane, Launch, NodeLeases, Options, Process, Toolbox, free_ports};
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::audit::{self, Requests};
+use crate::floor;
 use crate::manifests::Story;
 use crate::observer::{Arrivals, Observer};
 use crate::processes::{Usage, usage};
@@ -80,43 +84,77 @@ impl Drop for Folder {
 }
 
 impl Bed {
-    /// Tells a story to one controller, from an empty cluster to pods that run.
-    pub(crate) async fn tell(contender: &Contender, story: Story, definitions: &Path) -> Result<Figures> {
-        let bed = Self::start(definitions).await?;
-        let observer = Observer::start(&bed.client);
-        bed.create(&story.pools())?;
-        bed.create(&story.deployments())?;
-        let pods = story.pods() as usize;
-        observer.until("pods that wait", PENDING_TIMEOUT, |seen| seen.unschedulable.count() >= pods).await?;
+    /// Tells a story to one controller, from an empty cluster to pods that run; and the nodes that it made.
+    pub(crate) async fn tell(contender: &Contender, story: Story, definitions: &Path) -> Result<(Figures, Vec<Node>)> {
+        let (bed, observer) = Self::prepare(story, definitions).await?;
         let before = bed.others()?;
         let [metrics, health] = free_ports()?;
         let begin = Instant::now();
         let controller = bed.launch(contender, metrics, health)?;
         observer.until("a claim", RUNNING_TIMEOUT, |seen| seen.claims.count() > 0).await?;
         let solve_seconds = sample(&scrape(metrics).await?, SOLVE_SECONDS).unwrap_or(0.0);
-        observer.until("pods that run", RUNNING_TIMEOUT, |seen| seen.running.count() >= pods).await?;
-        let used = usage(controller.group())?;
-        let others = bed.others()?.into_iter().zip(before).map(|((name, after), (_, before))| (name, after - before));
-        let others = others.collect();
-        let requests = audit::read(&bed.audit_log)?;
+        bed.until_running(&observer, story).await?;
+        let mut figures = bed.figures(&observer, begin, &before)?;
+        figures.usage = usage(controller.group())?;
+        figures.solve_to_last_claim = figures.last_claim - figures.first_claim + solve_seconds;
+        let nodes = floor::made(bed.nodes().list(&kube::api::ListParams::default()).await?.items);
+        controller.stop()?;
+        bed.control_plane.stop()?;
+        Ok((figures, nodes))
+    }
+
+    /// The same with nodes that are all there at once: what no controller could undercut.
+    pub(crate) async fn tell_floor(nodes: &[Node], story: Story, definitions: &Path) -> Result<Figures> {
+        let (bed, observer) = Self::prepare(story, definitions).await?;
+        let before = bed.others()?;
+        let begin = Instant::now();
+        let (api, parameters) = (bed.nodes(), PostParams::default());
+        let created = stream::iter(nodes).map(|node| api.create(&parameters, node)).buffer_unordered(floor::AT_ONCE);
+        created.try_for_each(|_| async { Ok(()) }).await.context("create the nodes")?;
+        bed.until_running(&observer, story).await?;
+        let figures = bed.figures(&observer, begin, &before)?;
+        bed.control_plane.stop()?;
+        Ok(figures)
+    }
+
+    /// A control plane on which the story's pods wait.
+    async fn prepare(story: Story, definitions: &Path) -> Result<(Self, Observer)> {
+        let bed = Self::start(definitions).await?;
+        let observer = Observer::start(&bed.client);
+        bed.create(&story.pools())?;
+        bed.create(&story.deployments())?;
+        let pods = story.pods() as usize;
+        observer.until("pods that wait", PENDING_TIMEOUT, |seen| seen.unschedulable.count() >= pods).await?;
+        Ok((bed, observer))
+    }
+
+    async fn until_running(&self, observer: &Observer, story: Story) -> Result<()> {
+        let pods = story.pods() as usize;
+        observer.until("pods that run", RUNNING_TIMEOUT, |seen| seen.running.count() >= pods).await
+    }
+
+    fn nodes(&self) -> Api<Node> {
+        Api::all(self.client.clone())
+    }
+
+    /// What was seen since the beginning, by whomever the nodes were made.
+    fn figures(&self, observer: &Observer, begin: Instant, before: &[(String, f64)]) -> Result<Figures> {
+        let others = self.others()?.into_iter().zip(before).map(|((name, after), (_, before))| (name, after - before));
         let seen = observer.seen();
         let since = |arrivals: Option<Instant>| arrivals.map_or(0.0, |at| at.duration_since(begin).as_secs_f64());
         let last = |arrivals: &Arrivals| since(arrivals.last);
-        let figures = Figures {
+        Ok(Figures {
             claims: seen.claims.count(),
             first_claim: since(seen.claims.first),
             last_claim: last(&seen.claims),
-            solve_to_last_claim: last(&seen.claims) - since(seen.claims.first) + solve_seconds,
+            solve_to_last_claim: 0.0,
             all_nodes_ready: last(&seen.ready),
             all_bound: last(&seen.bound),
             all_running: last(&seen.running),
-            usage: used,
-            others,
-            requests,
-        };
-        controller.stop()?;
-        bed.control_plane.stop()?;
-        Ok(figures)
+            usage: Usage::default(),
+            others: others.collect(),
+            requests: audit::read(&self.audit_log)?,
+        })
     }
 
     async fn start(definitions: &Path) -> Result<Self> {

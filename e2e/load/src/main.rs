@@ -7,6 +7,7 @@
 
 mod audit;
 mod bed;
+mod floor;
 mod manifests;
 mod observer;
 mod processes;
@@ -17,14 +18,15 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
-use bed::{Bed, Contender};
+use bed::{Bed, Contender, Figures};
 use manifests::Story;
 use table::Measured;
 
 /// Measures controllers under load on a control plane of their own, one after the other.
 ///
-/// Pods wait before the controller starts. Each story is told on a fresh control plane for each controller in turn;
-/// the table shows medians, and ratios to the last controller.
+/// Pods wait before the controller starts. Each story is told on a fresh control plane for each controller in turn, and
+/// once more without any: the nodes of the first controller are all there at once then, and what is left is the time of
+/// the API server, the kube-scheduler and KWOK (`floor`). The table shows medians, and ratios to the last controller.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// A controller, as NAME=PROGRAM. It gets KUBECONFIG, METRICS_PORT and HEALTH_PROBE_PORT from the environment.
@@ -47,6 +49,9 @@ struct Arguments {
     definitions: PathBuf,
 }
 
+/// The name of the telling without a controller.
+const FLOOR: &str = "floor";
+
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let stories: Vec<Story> = arguments
@@ -61,15 +66,25 @@ fn main() -> Result<()> {
     let mut measured: Vec<Measured> = Vec::new();
     for story in &stories {
         for run in 1..=arguments.runs {
+            let told = |name: &str, figures: Figures| {
+                eprintln!("{}", table::line(&figures));
+                Measured { story: *story, contender: name.to_owned(), figures }
+            };
+            let mut nodes = None;
             for contender in &arguments.controllers {
                 eprintln!("{story}: {} ({run} of {})", contender.name, arguments.runs);
-                let figures = runtime.block_on(Bed::tell(contender, *story, &arguments.definitions))?;
-                eprintln!("{}", table::line(&figures));
-                measured.push(Measured { story: *story, contender: contender.name.clone(), figures });
+                let (figures, made) = runtime.block_on(Bed::tell(contender, *story, &arguments.definitions))?;
+                measured.push(told(&contender.name, figures));
+                nodes.get_or_insert(made);
             }
+            eprintln!("{story}: {FLOOR} ({run} of {})", arguments.runs);
+            let nodes = nodes.unwrap_or_default();
+            let figures = runtime.block_on(Bed::tell_floor(&nodes, *story, &arguments.definitions))?;
+            measured.push(told(FLOOR, figures));
         }
     }
-    let names: Vec<&str> = arguments.controllers.iter().map(|contender| contender.name.as_str()).collect();
+    let controllers = arguments.controllers.iter().map(|contender| contender.name.as_str());
+    let names: Vec<&str> = [FLOOR].into_iter().chain(controllers).collect();
     print!("{}", table::page(&stories, &names, &measured));
     Ok(())
 }

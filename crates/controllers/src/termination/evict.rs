@@ -22,18 +22,12 @@ const HEARD_OF: Duration = Duration::from_secs(1);
 /// The reason of an end that nobody gave a reason for.
 const FORCED: &str = "Forceful Termination";
 
-/// Evicts one pod of a node that is going. A budget that holds it back is respected; only the node's deadline is not.
+/// Evicts one pod of a node that is going. A budget that holds it back is respected.
 pub(crate) async fn evict(context: &Context, key: &PodKey, uid: &str) -> Outcome {
     let Some(Evictable { pod, node, claim }) = evictable(context, key, uid) else { return Ok(Next::OnChange) };
     let now = context.now();
-    let deadline = deadline(claim.as_deref())?;
-    if let Some((deadline, grace)) = deadline.zip(drain::forced_grace(&pod, deadline, now)) {
-        write::delete_pod(context, key, uid, grace).await?;
-        context.metrics.pods.drained.inc([FORCED]);
-        tell(context, about::pod(&pod), Tone::Normal, "Disrupted", forced(&pod, deadline, grace.as_secs()));
-        return Ok(Next::OnChange);
-    }
-    if pod.deletion.is_some() || pod.protection.is_active(now) {
+    let is_forced = drain::forced_grace(&pod, deadline(claim.as_deref())?, now).is_some();
+    if is_forced || pod.deletion.is_some() || pod.protection.is_active(now) {
         return Ok(Next::OnChange);
     }
     match write::evict(context, &pod).await? {
@@ -55,6 +49,18 @@ pub(crate) async fn evict(context: &Context, key: &PodKey, uid: &str) -> Outcome
             Ok(Next::BackOff)
         }
     }
+}
+
+/// Ends one pod of a node whose time is up, whatever holds it back.
+pub(crate) async fn force_out(context: &Context, key: &PodKey, uid: &str) -> Outcome {
+    let Some(Evictable { pod, claim, .. }) = evictable(context, key, uid) else { return Ok(Next::OnChange) };
+    let deadline = deadline(claim.as_deref())?;
+    let forced_grace = drain::forced_grace(&pod, deadline, context.now());
+    let Some((deadline, grace)) = deadline.zip(forced_grace) else { return Ok(Next::OnChange) };
+    write::delete_pod(context, key, uid, grace).await?;
+    context.metrics.pods.drained.inc([FORCED]);
+    tell(context, about::pod(&pod), Tone::Normal, "Disrupted", forced(&pod, deadline, grace.as_secs()));
+    Ok(Next::After(HEARD_OF))
 }
 
 struct Evictable {

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint as StoredTaint;
 use model::NodeName;
 
-pub(crate) use evict::evict;
+pub(crate) use evict::{evict, force_out};
 
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};

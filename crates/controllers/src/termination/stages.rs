@@ -91,9 +91,8 @@ fn drain(context: &Context, node: &NodeFacts, deadline: Option<Timestamp>) -> Op
     for (pod, uid) in plan.evict {
         context.offer(Work::Evict(pod, uid));
     }
-    // A budget that made an eviction back off does not matter any more.
     for (pod, uid) in plan.force {
-        context.request(Work::Evict(pod, uid));
+        context.offer(Work::ForceOut(pod, uid));
     }
     Some(Next::After(LOOK_AGAIN))
 }

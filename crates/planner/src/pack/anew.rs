@@ -11,6 +11,9 @@ use crate::solver::Solver;
 /// they cost. With 97 % plans were about as cheap, with 90 % dearer.
 const POOR: f64 = 0.95;
 
+/// What poor nodes waste has to be this part of what all nodes of the pool cost, or packing them anew is not worth its time.
+const WASTE: f64 = 0.004;
+
 impl Solver<'_> {
     /// Packs the poor nodes of a pool anew, and keeps what is cheaper.
     pub(super) fn pack_poor_anew(&mut self, pool: usize, orders: &[usize], bins: &mut Vec<Bin>) {
@@ -20,7 +23,7 @@ impl Solver<'_> {
         }
         let is_poor = |bin: &&Bin| self.worth_of_pods(bin) < bin.price.dollars() * POOR;
         let old: Vec<Bin> = bins.iter().filter(is_poor).cloned().collect();
-        if old.iter().map(|bin| bin.times).sum::<u32>() < 2 {
+        if old.iter().map(|bin| bin.times).sum::<u32>() < 2 || self.waste_of(&old) < dollars_of(bins) * WASTE {
             return;
         }
         let others: Vec<Bin> = bins.iter().filter(|bin| !is_poor(bin)).cloned().collect();
@@ -39,7 +42,16 @@ impl Solver<'_> {
         orders.iter().zip(settled).for_each(|(order, settled)| self.orders[*order].settled = settled);
     }
 
+    /// Dollars an hour that these nodes cost beyond what their pods are worth.
+    fn waste_of(&self, bins: &[Bin]) -> f64 {
+        bins.iter().map(|bin| (bin.price.dollars() - self.worth_of_pods(bin)) * f64::from(bin.times)).sum()
+    }
+
     fn cost_of_bins(&self, bins: &[Bin]) -> model::Price {
         bins.iter().map(|bin| bin.price.plus(self.config.node_overhead).times(u64::from(bin.times))).sum()
     }
+}
+
+fn dollars_of(bins: &[Bin]) -> f64 {
+    bins.iter().map(|bin| bin.price.dollars() * f64::from(bin.times)).sum()
 }

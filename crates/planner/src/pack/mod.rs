@@ -8,6 +8,7 @@ mod anew;
 mod even;
 mod improve;
 mod limited;
+mod parts;
 mod relaxed;
 mod rest;
 mod shapes;
@@ -25,6 +26,7 @@ use crate::relax::{Detail, Share};
 use crate::solver::{Leftover, Order, Solver};
 use crate::stance::Stance;
 use even::Evenly;
+use parts::parts;
 use relaxed::{Guide, Priced};
 use shapes::Shape;
 use work::Work;
@@ -208,8 +210,12 @@ impl Solver<'_> {
             self.build_share(&mut work, columns[share.column], whole, &share.pods, &mut bins);
         }
         if self.thrift.is_none() {
-            for share in shares.iter().filter(|share| share.machines.fract() > TINY) {
-                self.try_share(&mut work, columns[share.column], &share.pods, &mut bins);
+            for part in parts(&shares) {
+                let whole = (part.machines + TINY).floor() as u32;
+                self.build_share(&mut work, columns[part.column], whole, &part.pods, &mut bins);
+                if part.machines - f64::from(whole) > TINY {
+                    self.try_share(&mut work, columns[part.column], &part.pods, &mut bins);
+                }
             }
         }
         Some((work, bins))

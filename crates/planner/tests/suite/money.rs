@@ -49,11 +49,11 @@ fn what_is_left_over_is_packed_well() {
     }
     expect![[r#"
         100 pods: 10 nodes, $1.143, 2.4 % over the bound
-        200 pods: 5 nodes, $2.006, 1.3 % over the bound
-        300 pods: 17 nodes, $3.003, 2.3 % over the bound
-        500 pods: 19 nodes, $4.931, 0.8 % over the bound
-        800 pods: 32 nodes, $7.992, 2.1 % over the bound
-        1300 pods: 52 nodes, $12.803, 0.7 % over the bound
+        200 pods: 4 nodes, $1.981, 0.0 % over the bound
+        300 pods: 13 nodes, $3.091, 5.3 % over the bound
+        500 pods: 20 nodes, $4.927, 0.7 % over the bound
+        800 pods: 31 nodes, $7.967, 1.8 % over the bound
+        1300 pods: 48 nodes, $12.891, 1.4 % over the bound
     "#]]
     .assert_eq(&told);
 }

@@ -204,11 +204,11 @@ fn large_plans_get_room_to_spare() {
     }
     expect![[r#"
         15 replicas: 1 pods, 1.5 %
-        20 replicas:, 0.0 %
+        20 replicas: 1 pods, 1.1 %
         33 replicas:, 0.0 %
-        40 replicas:, 0.0 %
+        40 replicas: 3 pods, 1.1 %
         60 replicas: 1 pods, 0.4 %
-        80 replicas: 5 pods, 0.5 %
+        80 replicas: 4 pods, 0.5 %
         100 replicas: 3 pods, 0.4 %
     "#]]
     .assert_eq(&rounds);

@@ -12,7 +12,7 @@ use crate::pace::{Draws, Step};
 use crate::pods::{after, annotation, is_deleting, is_finished, node_name, phase, uid};
 use crate::requests::resources;
 use crate::write::{Decision, PODS, Telling, Weight, Write, delete_now, patch_status, reference};
-use crate::{EXIT_CODE_ANNOTATION, RUN_FOR_ANNOTATION};
+use crate::{EXIT_CODE_ANNOTATION, RUN_FOR_ANNOTATION, STOP_FOR_ANNOTATION};
 
 /// Takes the next step of a pod on a played node, or says when it will be.
 pub(crate) fn reconcile(caches: &Caches, key: &Key, draws: &Draws, now: Timestamp) -> Decision {
@@ -101,8 +101,16 @@ fn run_length(pod: &Pod, draws: &Draws) -> Option<SignedDuration> {
     if policy == "Always" {
         return None;
     }
-    let told = annotation(&pod.metadata, RUN_FOR_ANNOTATION).and_then(|text| text.parse::<SignedDuration>().ok());
-    Some(told.unwrap_or_else(|| draws.length(Step::JobRun, uid(&pod.metadata))))
+    Some(told_length(pod, RUN_FOR_ANNOTATION).unwrap_or_else(|| draws.length(Step::JobRun, uid(&pod.metadata))))
+}
+
+/// How long a pod takes to stop, were there no end to its grace.
+fn stop_length(pod: &Pod, draws: &Draws) -> SignedDuration {
+    told_length(pod, STOP_FOR_ANNOTATION).unwrap_or_else(|| draws.length(Step::PodStop, uid(&pod.metadata)))
+}
+
+fn told_length(pod: &Pod, name: &str) -> Option<SignedDuration> {
+    annotation(&pod.metadata, name)?.parse().ok()
 }
 
 fn exit_code(pod: &Pod) -> i32 {
@@ -112,11 +120,11 @@ fn exit_code(pod: &Pod) -> i32 {
 /// A pod that is being deleted stops within its grace period, and is then removed.
 fn stop(known: &KnownPod, draws: &Draws, now: Timestamp) -> Decision {
     let pod = &*known.pod;
-    let grace = SignedDuration::from_secs(pod.metadata.deletion_grace_period_seconds.unwrap_or(30));
     let started = phase(pod) == "Running";
-    let length =
-        if started { draws.length(Step::PodStop, uid(&pod.metadata)).min(grace) } else { SignedDuration::ZERO };
+    let length = if started { stop_length(pod, draws) } else { SignedDuration::ZERO };
     let due = after(known.deleting_at.unwrap_or(now), length);
+    // Whoever asks for the end once more with less grace gets it then.
+    let due = pod.metadata.deletion_timestamp.as_ref().map_or(due, |until| due.min(until.0));
     if due > now {
         return Decision::at(due);
     }
@@ -243,6 +251,10 @@ mod tests {
             "deletionTimestamp": "1970-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30,
         });
         let hurried = json!({"deletionTimestamp": "1970-01-01T00:00:01Z", "deletionGracePeriodSeconds": 1});
+        let slow = json!({
+            "deletionTimestamp": "1970-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30,
+            "annotations": {"sim.karpenter.sh/stop-for": "20s"},
+        });
         let running = json!({"phase": "Running"});
         let once = json!({"restartPolicy": "Never"});
         let told = json!({"annotations": {"sim.karpenter.sh/run-for": "10s"}});
@@ -253,6 +265,7 @@ mod tests {
             (0, pod("p", "1", json!({"status": running, "metadata": deleted})), "again@5"),
             (5, pod("p", "1", json!({"status": running, "metadata": deleted})), "status:p=Succeeded delete:p!"),
             (1, pod("p", "1", json!({"status": running, "metadata": hurried})), "status:p=Succeeded delete:p!"),
+            (5, pod("p", "1", json!({"status": running, "metadata": slow})), "again@20"),
             (0, pod("p", "1", json!({"metadata": deleted})), "status:p=Failed delete:p!"),
             (0, pod("p", "1", json!({"status": running, "spec": once})), "status:p=conditions again@60"),
             (60, pod("p", "1", json!({"status": running, "spec": once})), "status:p=Succeeded"),

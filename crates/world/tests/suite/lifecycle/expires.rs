@@ -90,3 +90,32 @@ fn a_deadline_ends_what_will_not_end() {
         assert!(stage.now().as_secs() - began <= 75, "{:?}", stage.now());
     });
 }
+
+/// TERM-15: a pod whose own end would come after the deadline is asked to end by it; one that ends earlier is not asked twice.
+#[test]
+fn a_deadline_hurries_pods_that_are_ending() {
+    for (grace, is_hurried) in [(600, true), (20, false)] {
+        play(async |stage| {
+            stage.ready_claim("solo", json!({"terminationGracePeriod": "60s"})).await;
+            let slow = json!({"metadata": {"annotations": {"sim.karpenter.sh/stop-for": "10m"}},
+                "spec": {"terminationGracePeriodSeconds": grace}});
+            stage.apply(pod("slow", &slow)).await;
+            stage.until_running("slow").await;
+            let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
+                kube::Api::namespaced(stage.world.client(), "default");
+            pods.delete("slow", &kube::api::DeleteParams::default()).await.unwrap();
+            let ends = async || stage.pod("slow").await.unwrap().metadata.deletion_timestamp.unwrap().0;
+            let first = ends().await;
+            stage.delete_claim("solo").await;
+            stage.wait(5).await;
+            let deadline = stage.claim("solo").await.unwrap().metadata.deletion_timestamp.unwrap().0
+                + jiff::SignedDuration::from_secs(60);
+            let last = ends().await;
+            assert_eq!((first > deadline, last < first, last <= deadline), (is_hurried, is_hurried, true), "{grace}");
+            let asked: Vec<_> = stage.writes().into_iter().filter(|(write, _)| write == "delete pods").collect();
+            assert_eq!(asked.len(), usize::from(is_hurried), "{grace}: {asked:?}");
+            let took = stage.until_claim_gone("solo").await;
+            assert!(took.as_secs() <= 75, "{grace}: {took:?}");
+        });
+    }
+}
