@@ -3,7 +3,6 @@
 //! The first packing takes what the ideal fleet has of whole nodes, and fills up with what is left over. What is left over
 //! is a problem of its own, with an ideal fleet of its own: smaller machines, and fewer of them.
 
-use super::Domains;
 use crate::bins::Bin;
 use crate::solver::Solver;
 
@@ -15,31 +14,33 @@ const POOR: f64 = 0.95;
 const WASTE: f64 = 0.004;
 
 impl Solver<'_> {
-    /// Packs the poor nodes of a pool anew, and keeps what is cheaper.
+    /// Packs the poor nodes of a pool anew, and keeps what is cheaper. Pods without a node stay out of it: whoever has one keeps
+    /// one.
     pub(super) fn pack_poor_anew(&mut self, pool: usize, orders: &[usize], bins: &mut Vec<Bin>) {
-        // Where limits bind, room that is given back may not be found again.
-        if self.overflows(orders) || self.interrupt.is_raised() {
-            return;
-        }
         let is_poor = |bin: &&Bin| self.worth_of_pods(bin) < bin.price.dollars() * POOR;
         let old: Vec<Bin> = bins.iter().filter(is_poor).cloned().collect();
-        if old.iter().map(|bin| bin.times).sum::<u32>() < 2 || self.waste_of(&old) < dollars_of(bins) * WASTE {
+        let is_pointless = old.iter().map(|bin| bin.times).sum::<u32>() < 2;
+        if is_pointless || self.waste_of(&old) < dollars_of(bins) * WASTE || self.interrupt.is_raised() {
             return;
         }
         let others: Vec<Bin> = bins.iter().filter(|bin| !is_poor(bin)).cloned().collect();
         let (limits, settled) = (self.pools[pool].limits.clone(), self.settled_of(orders));
+        let waiting: Vec<Vec<usize>> =
+            orders.iter().zip(&settled).map(|(order, settled)| self.orders[*order].pods.split_off(*settled)).collect();
         self.undo(&old);
         old.iter().for_each(|bin| self.release(pool, bin));
-        let mut new = self.pack(pool, orders, Domains::Settled);
+        let mut new = self.pack_settled(pool, orders);
         self.improve(pool, &mut new);
-        if !self.overflows(orders) && self.cost_of_bins(&new) < self.cost_of_bins(&old) {
+        let is_better = !self.overflows(orders) && self.cost_of_bins(&new) < self.cost_of_bins(&old);
+        if is_better {
             *bins = others;
             bins.extend(new);
             self.improve(pool, bins);
-            return;
+        } else {
+            self.pools[pool].limits = limits;
+            orders.iter().zip(settled).for_each(|(order, settled)| self.orders[*order].settled = settled);
         }
-        self.pools[pool].limits = limits;
-        orders.iter().zip(settled).for_each(|(order, settled)| self.orders[*order].settled = settled);
+        orders.iter().zip(waiting).for_each(|(order, waiting)| self.orders[*order].pods.extend(waiting));
     }
 
     /// Dollars an hour that these nodes cost beyond what their pods are worth.
@@ -52,6 +53,6 @@ impl Solver<'_> {
     }
 }
 
-fn dollars_of(bins: &[Bin]) -> f64 {
+pub(super) fn dollars_of(bins: &[Bin]) -> f64 {
     bins.iter().map(|bin| bin.price.dollars() * f64::from(bin.times)).sum()
 }

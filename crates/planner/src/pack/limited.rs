@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::Price;
 
 use super::Domains;
+use super::anew::dollars_of;
 use crate::bins::Bin;
 use crate::menus::KindView;
 use crate::relax::Detail;
@@ -18,7 +19,8 @@ const ROUNDING: f64 = 0.01;
 
 /// What limits cost beside nodes, as multiples of the price of nodes that use them up: while whole nodes of the ideal
 /// fleet are built, and while the rest is packed, which wastes more.
-const WEIGHTS: [Weights; 2] = [Weights { ideal: 1.0, rest: 4.0 }, Weights { ideal: 4.0, rest: 10.0 }];
+const WEIGHTS: [Weights; 3] =
+    [Weights { ideal: 1.0, rest: 4.0 }, Weights { ideal: 2.0, rest: 6.0 }, Weights { ideal: 4.0, rest: 10.0 }];
 
 /// Limits that cost so many dollars an hour leave the price to decide among equals only.
 const LIMITS_ALONE: f64 = 1e6;
@@ -28,6 +30,12 @@ const LIMITS_ALONE: f64 = 1e6;
 struct Weights {
     ideal: f64,
     rest: f64,
+}
+
+impl Weights {
+    fn times(self, dollars: f64) -> Self {
+        Self { ideal: self.ideal * dollars, rest: self.rest * dollars }
+    }
 }
 
 impl Solver<'_> {
@@ -52,9 +60,8 @@ impl Solver<'_> {
         let shares = self.shares_of(pool, orders);
         let wanted = self.taken_by_waiting(orders, &shares);
         let price = price / wanted.max(1.0);
-        let scaled = |weights: Weights| Weights { ideal: weights.ideal * price, rest: weights.rest * price };
         let alone = Weights { ideal: LIMITS_ALONE, rest: LIMITS_ALONE };
-        let ladder: Vec<Weights> = WEIGHTS.into_iter().map(scaled).chain([alone]).collect();
+        let ladder: Vec<Weights> = WEIGHTS.into_iter().map(|weights| weights.times(price)).chain([alone]).collect();
         let mut part = 1.0 - ROUNDING;
         for _ in 0..CHOICES_MAX {
             if self.interrupt.is_raised() {
@@ -84,13 +91,7 @@ impl Solver<'_> {
         shares: &[f64],
     ) -> Result<Vec<Bin>, f64> {
         let (limits, settled) = (self.pools[pool].limits.clone(), self.settled_of(orders));
-        self.weigh_limits(pool, weights.ideal);
-        let mut bins = self.pack_ideal(pool, orders, Domains::Open).map(|(_, bins)| bins).unwrap_or_default();
-        self.fill_room(&mut bins, orders);
-        self.weigh_limits(pool, weights.rest);
-        bins.extend(self.pack(pool, orders, Domains::Open));
-        self.fill_room(&mut bins, orders);
-        self.thrift = None;
+        let bins = self.pack_at(pool, orders, weights, Domains::Open);
         if !self.overflows(orders) {
             return Ok(bins);
         }
@@ -98,6 +99,34 @@ impl Solver<'_> {
         self.pools[pool].limits = limits;
         orders.iter().zip(settled).for_each(|(order, settled)| self.orders[*order].settled = settled);
         Err(left)
+    }
+
+    /// Nodes for pods that wait where limits have a price.
+    fn pack_at(&mut self, pool: usize, orders: &[usize], weights: Weights, domains: Domains) -> Vec<Bin> {
+        self.weigh_limits(pool, weights.ideal);
+        let mut bins = self.pack_ideal(pool, orders, domains).map(|(_, bins)| bins).unwrap_or_default();
+        self.fill_room(&mut bins, orders);
+        self.weigh_limits(pool, weights.rest);
+        bins.extend(self.pack(pool, orders, domains));
+        self.fill_room(&mut bins, orders);
+        self.thrift = None;
+        bins
+    }
+
+    /// Nodes for pods whose domains are settled, at the lowest price of limits at which all find room.
+    pub(super) fn pack_settled(&mut self, pool: usize, orders: &[usize]) -> Vec<Bin> {
+        let (limits, settled) = (self.pools[pool].limits.clone(), self.settled_of(orders));
+        let mut bins = self.pack(pool, orders, Domains::Settled);
+        let price = dollars_of(&bins);
+        for weights in WEIGHTS {
+            if !self.overflows(orders) || self.interrupt.is_raised() {
+                break;
+            }
+            self.pools[pool].limits = limits.clone();
+            orders.iter().zip(&settled).for_each(|(order, settled)| self.orders[*order].settled = *settled);
+            bins = self.pack_at(pool, orders, weights.times(price), Domains::Settled);
+        }
+        bins
     }
 
     pub(super) fn settled_of(&self, orders: &[usize]) -> Vec<usize> {

@@ -58,6 +58,31 @@ fn what_is_left_over_is_packed_well() {
     .assert_eq(&told);
 }
 
+/// Where limits leave room for some pods only, those are packed well too, and nodes that are packed once more keep their pods.
+#[test]
+fn what_limits_leave_room_for_is_packed_well() {
+    let mut told = String::new();
+    for hundreds in [2, 3, 5, 8, 13] {
+        let mut lines = MACHINES.replace("pool default", &format!("pool default limit.cpu={}", hundreds * 48));
+        for (number, (cpu, memory, pods)) in SERVICES.iter().enumerate() {
+            writeln!(lines, "pod w{number}*{} cpu={cpu}m mem={memory}Mi", pods * hundreds).unwrap();
+        }
+        let plan = plan(&Scenario::parse(&lines));
+        let (price, bound) = (plan.price().dollars(), plan.bound.dollars());
+        let over = 100.0 * (price / bound - 1.0);
+        let placed: usize = plan.claims.iter().map(|claim| claim.pods.len()).sum();
+        writeln!(told, "{placed} of {hundreds}00 pods: ${price:.3}, {over:.1} % over the bound").unwrap();
+    }
+    expect![[r#"
+        188 of 200 pods: $1.323, 4.9 % over the bound
+        282 of 300 pods: $1.859, 1.2 % over the bound
+        471 of 500 pods: $3.183, 4.7 % over the bound
+        754 of 800 pods: $5.188, 6.4 % over the bound
+        1225 of 1300 pods: $8.278, 4.6 % over the bound
+    "#]]
+    .assert_eq(&told);
+}
+
 /// Many pods that want to be together go where the nodes that they share are cheap, and not where one of them would be.
 #[test]
 fn groups_go_where_shared_nodes_are_cheap() {
