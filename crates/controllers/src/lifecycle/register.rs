@@ -48,12 +48,13 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
         }
         complete(&mut edit);
     }
-    let was_initialized = draft.is_true(conditions::INITIALIZED);
-    if !was_initialized && node.is_ready {
+    // While a machine is started anew, its node tells nothing about what it will be.
+    let is_settled = draft.is_true(conditions::INITIALIZED) || draft.is_true(conditions::REBOOTING);
+    if !is_settled && node.is_ready {
         drop_stale_taints(&mut edit);
     }
-    let pending = if was_initialized { None } else { initialize::pending(draft.claim(), &node, &edit) };
-    if !was_initialized && pending.is_none() {
+    let pending = if is_settled { None } else { initialize::pending(draft.claim(), &node, &edit) };
+    if !is_settled && pending.is_none() {
         edit.labels.insert(labels::INITIALIZED.to_owned(), "true".to_owned());
     }
     if let Some(patch) = edit.patch() {
@@ -69,7 +70,7 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
     }
     match pending {
         Some(pending) => draft.conditions(|conditions| pending.write(conditions)),
-        None if !was_initialized => {
+        None if !is_settled => {
             draft.conditions(|conditions| conditions.set_true(conditions::INITIALIZED));
             tracing::info!(NodeClaim.name = %name, Node.name = %node.name, allocatable = %node.allocatable, "initialized nodeclaim");
         }
@@ -82,7 +83,8 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Outcome {
 fn only_node(context: &Context, draft: &mut ClaimDraft) -> Option<Arc<NodeFacts>> {
     let nodes = nodes_of(context, draft);
     let lacking = if draft.is_true(conditions::REGISTERED) { conditions::INITIALIZED } else { conditions::REGISTERED };
-    let is_over = draft.is_true(lacking);
+    let is_rebooting = lacking == conditions::INITIALIZED && draft.is_true(conditions::REBOOTING);
+    let is_over = is_rebooting || draft.is_true(lacking);
     match nodes.as_slice() {
         [node] => return Some(Arc::clone(node)),
         _ if is_over => {}
@@ -190,7 +192,7 @@ mod tests {
 
     fn node(labels: serde_json::Value) -> NodeFacts {
         let node = serde_json::from_value(serde_json::json!({
-            "metadata": {"name": "n1", "uid": "n1-uid", "labels": labels},
+            "metadata": {"name": "n1", "uid": "n1-uid", "labels": labels, "annotations": {"note": "old"}},
             "spec": {"providerID": "kwok://n1", "taints": [
                 {"key": "karpenter.sh/unregistered", "effect": "NoExecute"},
                 {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
@@ -226,11 +228,44 @@ mod tests {
         let set = registration(serde_json::json!({"team": "b", "zone": "z"}), true);
         assert_eq!(set["/metadata/labels/team"], "a");
         assert_eq!(set["/metadata/labels/karpenter.sh~1registered"], "true");
-        assert_eq!(set["/metadata/annotations"], serde_json::json!({"note": "x"}));
+        assert_eq!(set["/metadata/annotations/note"], "x");
         assert_eq!(set["/metadata/finalizers"], serde_json::json!(["karpenter.sh/termination"]));
-        assert_eq!(set["/metadata/ownerReferences"][0]["uid"], "u1");
-        assert_eq!(taints_of(&set), ["node.kubernetes.io/not-ready", "dedicated", "cilium"]);
+        assert_eq!(
+            set["/metadata/ownerReferences"],
+            serde_json::json!([{
+                "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": "web-1", "uid": "u1",
+                "blockOwnerDeletion": true,
+            }])
+        );
+        assert_eq!(
+            set["/spec/taints"],
+            serde_json::json!([
+                {"key": "node.kubernetes.io/not-ready", "effect": "PreferNoSchedule"},
+                {"key": "dedicated", "value": "web", "effect": "NoSchedule"},
+                {"key": "cilium", "effect": "NoExecute"},
+            ])
+        );
         assert_eq!(set.len(), 6, "and nothing else: {set:?}");
+    }
+
+    /// LIFE-09: a taint that the node came with is left as it is; one with another effect is another.
+    #[test]
+    fn taints_are_told_apart_by_key_and_effect() {
+        let taint = |key: &str, value: &str, effect: &str| StoredTaint {
+            key: key.to_owned(),
+            value: Some(value.to_owned()),
+            effect: effect.to_owned(),
+            time_added: None,
+        };
+        let stored = node(serde_json::json!({}));
+        let mut edit = NodeEdit::open(&stored);
+        edit.taints = vec![taint("dedicated", "own", "NoSchedule"), taint("cilium", "own", "NoSchedule")];
+        sync(&claim(), &mut edit);
+        let told = |taint: &StoredTaint| format!("{}={:?}:{}", taint.key, taint.value, taint.effect);
+        assert_eq!(
+            edit.taints.iter().map(told).collect::<Vec<_>>(),
+            ["dedicated=Some(\"own\"):NoSchedule", "cilium=Some(\"own\"):NoSchedule", "cilium=None:NoExecute"]
+        );
     }
 
     /// LIFE-11: a node that was registered before, by a process that could not say so any more, keeps the taints it has.
@@ -245,7 +280,7 @@ mod tests {
     /// LIFE-10: only the value `true` keeps the taints away; the unregistered taint goes either way.
     #[test]
     fn do_not_sync_taints_is_honoured() {
-        for (value, taints) in [("true", 1), ("false", 3)] {
+        for (value, taints) in [("true", 1), ("false", 3), ("yes", 3)] {
             let set = registration(serde_json::json!({"karpenter.sh/do-not-sync-taints": value}), true);
             assert_eq!(taints_of(&set).len(), taints, "{value}");
         }
