@@ -98,7 +98,7 @@ mod tests {
         let types = built_in();
         let names: BTreeSet<&str> = types.iter().map(|kind| kind.name.as_str()).collect();
         assert_eq!((types.len(), names.len()), (144, 144));
-        for cpus in CPUS {
+        for cpus in [1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256] {
             for family in ["c", "s", "m"] {
                 for rest in ["amd64-linux", "arm64-linux", "amd64-windows", "arm64-windows"] {
                     assert!(names.contains(format!("{family}-{cpus}x-{rest}").as_str()));
@@ -138,7 +138,7 @@ mod tests {
         }
         let zones: BTreeSet<Text> =
             named("c-1x-amd64-linux").offerings.iter().filter_map(|offering| offering.zone().cloned()).collect();
-        assert_eq!(zones, ZONES.map(Text::from).into());
+        assert_eq!(zones, ["test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d"].map(Text::from).into());
     }
 
     /// KWOK-01: the labels a node of a type can carry, and what the machine keeps for itself.

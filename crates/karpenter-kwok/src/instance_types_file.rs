@@ -384,6 +384,12 @@ mod tests {
                  `karpenter.sh/capacity-type`: on-demand, spot or reserved",
             ),
             (
+                "/offerings/0/Requirements/1/key",
+                json!("topology.kubernetes.io/region"),
+                "instance type 1 (`m5.large`): `offerings[0].Requirements` must name exactly one \
+                 `topology.kubernetes.io/zone`",
+            ),
+            (
                 "/offerings/1/reservationCapacity",
                 json!(-1),
                 "instance type 1 (`m5.large`): `offerings[1].ReservationCapacity` is -1; want a number of instances",
@@ -406,13 +412,13 @@ mod tests {
         assert_eq!(twice.to_string(), "instance type 2 (`m5.large`): `name` is taken by an earlier entry");
     }
 
-    /// CP-03, KWOK-09: an offering may come with other resources, or keep others for the machine.
+    /// CP-03, CP-04, KWOK-09: an offering may come with other resources, or keep others for the machine.
     #[test]
     fn offerings_on_terms_of_their_own_make_another_type_of_the_same_name() {
         let mut entry = sound();
         entry["offerings"][1]["CapacityOverride"] = json!({"memory": "7G", "example.com/nic": 2});
         entry["offerings"][1]["OverheadOverride"] = json!({
-            "KubeReserved": {"cpu": "200m"}, "SystemReserved": {"cpu": "50m"}, "EvictionThreshold": null,
+            "KubeReserved": {"cpu": "200m"}, "SystemReserved": {"cpu": "50m"}, "EvictionThreshold": {"cpu": "7m"},
         });
         let types = parse(&json!([entry]).to_string()).unwrap();
         let told = |kind: &Arc<InstanceType>| {
@@ -424,7 +430,7 @@ mod tests {
             [
                 "m5.large In [us-west-2a]: cpu=1900m memory=7802260Ki nvidia.com/gpu=1 pods=110 of \
                  cpu=2 memory=7812500Ki nvidia.com/gpu=1 pods=110",
-                "m5.large In [us-west-2b]: cpu=1750m example.com/nic=2 memory=6989514240 nvidia.com/gpu=1 pods=110 of \
+                "m5.large In [us-west-2b]: cpu=1743m example.com/nic=2 memory=6989514240 nvidia.com/gpu=1 pods=110 of \
                  cpu=2 example.com/nic=2 memory=7000000000 nvidia.com/gpu=1 pods=110",
             ]
         );

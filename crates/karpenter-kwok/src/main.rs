@@ -130,3 +130,37 @@ fn read_types(path: &str) -> Result<InstanceTypes, Box<dyn std::error::Error>> {
 fn random_word() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// KWOK-09: what is in the file is sold instead of the built-in types; one that cannot be read is told by its name.
+    #[test]
+    fn a_file_stands_in_for_the_built_in_types() {
+        let path = std::env::temp_dir().join(format!("karpenter-kwok-types-{}.json", std::process::id()));
+        let path = path.to_str().unwrap();
+        let read = || {
+            let names = |types: InstanceTypes| types.iter().map(|kind| kind.name.to_string()).collect::<Vec<_>>();
+            read_types(path).map(names).map_err(|error| error.to_string())
+        };
+        assert!(read().unwrap_err().starts_with(&format!("read instance types from `{path}`: ")));
+        let offering = serde_json::json!({"Price": 1, "Requirements": [
+            {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]},
+            {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"]},
+        ]});
+        let entry = serde_json::json!({"name": "m5.large", "architecture": "amd64", "operatingSystems": ["linux"],
+            "resources": {"cpu": "2", "memory": "8Gi"}, "offerings": [offering]});
+        for (text, expected) in [
+            (serde_json::json!([entry]).to_string(), Ok(vec!["m5.large".to_owned()])),
+            ("[]".to_owned(), Ok(Vec::new())),
+        ] {
+            std::fs::write(path, text).unwrap();
+            assert_eq!(read(), expected);
+        }
+        std::fs::write(path, "[7]").unwrap();
+        assert!(read().unwrap_err().starts_with(&format!("instance types in `{path}`: ")));
+        std::fs::remove_file(path).unwrap();
+        assert_eq!(read_types("").unwrap().len(), 144);
+    }
+}

@@ -161,4 +161,18 @@ mod tests {
         assert_eq!(kind.allocatable.get(&ResourceName::cpu()), 3900);
         assert_eq!(kind.allocatable.get(&ResourceName::memory()), 650);
     }
+
+    /// CP-04: a machine that keeps more than it has leaves nothing, and never less.
+    #[test]
+    fn nothing_is_the_least_that_is_left() {
+        let (cpu, memory, huge) = (ResourceName::cpu(), ResourceName::memory(), ResourceName::new("hugepages-1Gi"));
+        let left = |capacity: Resources, overhead: Resources| {
+            let kind = InstanceType::new(TypeName::new("m"), Requirements::none(), capacity, overhead, Vec::new());
+            [&cpu, &memory, &huge].map(|resource| kind.allocatable.get(resource))
+        };
+        let machine = || Resources::none().with(cpu.clone(), 1000).with(memory.clone(), 1000);
+        let kept = Resources::none().with(cpu.clone(), 1001).with(memory.clone(), 400);
+        assert_eq!(left(machine(), kept.clone()), [0, 600, 0]);
+        assert_eq!(left(machine().with(huge.clone(), 700), kept), [0, 0, 700]);
+    }
 }

@@ -90,19 +90,24 @@ mod tests {
         format!("{:?} {}: {}", found.status, found.reason, found.message)
     }
 
-    /// LIFE-15, LIFE-16: what a node must have, and the exact words for what it lacks.
+    /// LIFE-15, LIFE-16: what a node must have, and the exact words for the first thing that it lacks.
     #[test]
     fn a_node_is_initialized_when_nothing_is_missing() {
         let none = || serde_json::json!([]);
         let startup = serde_json::json!([{"key": "cilium", "effect": "NoExecute"}]);
         let ephemeral = serde_json::json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]);
+        let both = serde_json::json!([ephemeral[0], startup[0]]);
+        let another = serde_json::json!([{"key": "cilium", "effect": "NoSchedule"}]);
         let table = [
-            ("False", none(), "1", "Unknown NodeNotReady: Node status is NotReady"),
+            ("False", both.clone(), "0", "Unknown NodeNotReady: Node status is NotReady"),
+            ("Unknown", none(), "1", "Unknown NodeNotReady: Node status is NotReady"),
+            ("True", both, "0", "Unknown StartupTaintsExist: StartupTaint \"cilium:NoExecute\" still exists"),
             ("True", startup, "1", "Unknown StartupTaintsExist: StartupTaint \"cilium:NoExecute\" still exists"),
+            ("True", another, "1", "initialized"),
             (
                 "True",
                 ephemeral,
-                "1",
+                "0",
                 "Unknown KnownEphemeralTaintsExist: KnownEphemeralTaint \"node.kubernetes.io/not-ready:NoSchedule\" still exists",
             ),
             (

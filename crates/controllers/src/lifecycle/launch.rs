@@ -1,12 +1,15 @@
 //! Launching: exactly once, however often we are killed in between.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use api::lower::PodFacts;
 use api::node_claim::conditions;
 use api::{NodeClaim, labels};
 use cloud::{LaunchError, LaunchId, LaunchRequest, Launched, Next as LaunchNext};
-use model::{ClaimName, PoolName};
+use model::{ClaimName, PodKey, PoolName};
 use serde_json::{Map, Value, json};
+use state::Cluster;
 
 use super::draft::ClaimDraft;
 use super::{give_up, labels_of, name_of};
@@ -148,9 +151,8 @@ async fn refuse(context: &Context, draft: &mut ClaimDraft, error: &LaunchError) 
 /// Pods that wait for this claim, and for nothing else, hear that it will not come.
 fn tell_pods(context: &Context, claim: &ClaimName, error: &LaunchError) {
     let expected = context.notes().expected.remove(claim).unwrap_or_default();
-    for key in expected {
-        let pod = context.cluster().pod(&key).filter(|pod| pod.is_active() && pod.node.is_none()).cloned();
-        let Some(pod) = pod else { continue };
+    let waiting = still_waiting(&context.cluster(), &expected);
+    for pod in waiting {
         let notice = Notice {
             about: about::pod(&pod),
             tone: Tone::Warning,
@@ -162,6 +164,12 @@ fn tell_pods(context: &Context, claim: &ClaimName, error: &LaunchError) {
             return;
         }
     }
+}
+
+/// Those of the pods that still are without a node, and want one.
+fn still_waiting(cluster: &Cluster, pods: &[PodKey]) -> Vec<Arc<PodFacts>> {
+    let known = pods.iter().filter_map(|key| cluster.pod(key));
+    known.filter(|pod| pod.is_active() && pod.node.is_none()).cloned().collect()
 }
 
 fn shortened(text: &str) -> String {
@@ -181,7 +189,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use api::ResourceList;
-    use model::ProviderId;
+    use model::{ProviderId, Vocabulary};
+    use state::{ManagedKind, Object};
 
     use super::*;
 
@@ -209,6 +218,30 @@ mod tests {
         let expected = json!({"metadata": {"labels": {"zone": "z"}, "annotations": {"note": "new"}}});
         assert_eq!(found, Some(expected));
         assert_eq!(metadata_patch(&claim, &launched(&[("team", "b")], &[("same", "x")])), None, "nothing is news");
+    }
+
+    /// LIFE-32: a pod that has found another node, has ended, is going or is gone does not wait for this one.
+    #[test]
+    fn only_pods_that_still_wait_are_told() {
+        let managed = ManagedKind { group: "g".to_owned(), kind: "K".to_owned() };
+        let mut cluster = Cluster::new(Arc::new(Vocabulary::core()), managed);
+        let pods = [
+            ("waits", Value::Null, Value::Null, "Pending"),
+            ("bound", json!("n1"), Value::Null, "Pending"),
+            ("ended", Value::Null, Value::Null, "Failed"),
+            ("going", Value::Null, json!("2026-01-01T00:00:00Z"), "Pending"),
+        ];
+        for (name, node, deletion, phase) in pods {
+            let pod = json!({
+                "metadata": {"name": name, "namespace": "shop", "uid": name, "deletionTimestamp": deletion},
+                "spec": {"nodeName": node, "containers": []}, "status": {"phase": phase},
+            });
+            let pod = PodFacts::lower(&serde_json::from_value(pod).unwrap(), &Vocabulary::core()).unwrap();
+            cluster.apply(Object::Pod(Arc::new(pod)));
+        }
+        let expected = ["waits", "bound", "ended", "going", "gone"].map(|name| PodKey::new("shop", name));
+        let told: Vec<String> = still_waiting(&cluster, &expected).iter().map(|pod| pod.key.name.to_string()).collect();
+        assert_eq!(told, ["waits"]);
     }
 
     /// LIFE-05: at most 1024 bytes in all, never half a character.

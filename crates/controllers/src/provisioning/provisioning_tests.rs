@@ -73,8 +73,8 @@ fn planned(cluster: &mut Cluster) -> Vec<String> {
     claims.chain(unplaced).collect()
 }
 
-/// PROV-65, PROV-66: a pool that the provider has no answer for is left out without more ado, and others are planned
-/// with; once there was an answer, it is good until there is another.
+/// PROV-65, PROV-66, CP-01: a pool that the provider has no answer for is left out without more ado, and others are
+/// planned with; once there was an answer, it is good until there is another.
 #[test]
 fn pools_without_an_answer_do_not_stop_others() {
     let failed = || Err(CloudError { attempt: "list types", message: "down".to_owned() });

@@ -95,7 +95,7 @@ mod tests {
     }
 
     /// Reads `web`, `agent daemon`, `dns critical`, `held protected`, `going deleted@5`, `old terminal`,
-    /// `tolerant tolerates`, `proxy static`, `slow grace=40`.
+    /// `tolerant tolerates`, `picky tolerates=NoExecute`, `proxy static`, `slow grace=40`, `net critical=node`.
     fn pod(line: &str) -> Arc<PodFacts> {
         let mut words = line.split(' ');
         let name = words.next().unwrap();
@@ -109,14 +109,21 @@ mod tests {
             match word.split_once(['@', '=']).unwrap_or((word, "")) {
                 ("daemon", _) => pod["metadata"]["ownerReferences"] = owner("apps/v1", "DaemonSet"),
                 ("static", _) => pod["metadata"]["ownerReferences"] = owner("v1", "Node"),
-                ("critical", _) => pod["spec"]["priorityClassName"] = json!("system-cluster-critical"),
+                ("critical", of) => {
+                    let of = if of.is_empty() { "cluster" } else { of };
+                    pod["spec"]["priorityClassName"] = json!(format!("system-{of}-critical"));
+                }
                 ("protected", how) => {
                     let how = if how.is_empty() { "true" } else { how };
                     pod["metadata"]["annotations"] = json!({"karpenter.sh/do-not-disrupt": how});
                 }
                 ("started", second) => pod["status"]["startTime"] = json!(at(second.parse().unwrap()).to_string()),
                 ("terminal", _) => pod["status"]["phase"] = json!("Succeeded"),
-                ("tolerates", _) => pod["spec"]["tolerations"] = json!([{"operator": "Exists"}]),
+                ("tolerates", "") => pod["spec"]["tolerations"] = json!([{"operator": "Exists"}]),
+                ("tolerates", effect) => {
+                    let key = "karpenter.sh/disrupted";
+                    pod["spec"]["tolerations"] = json!([{"key": key, "operator": "Exists", "effect": effect}]);
+                }
                 ("deleted", second) => {
                     pod["metadata"]["deletionTimestamp"] = json!(at(second.parse().unwrap()).to_string());
                 }
@@ -140,12 +147,17 @@ mod tests {
     /// TERM-03: four waves, one after the other.
     #[test]
     fn waves_leave_one_after_the_other() {
-        let all = ["web", "agent daemon", "dns critical", "net critical daemon"];
+        let all = ["web", "agent daemon", "dns critical", "net critical=node daemon"];
         assert_eq!(check(&all, None, 0), "web of 4");
         assert_eq!(check(&all[1..], None, 0), "agent of 3");
         assert_eq!(check(&all[2..], None, 0), "dns of 2");
         assert_eq!(check(&all[3..], None, 0), "net of 1");
         assert_eq!(check(&["going deleted@5", "dns critical"], None, 0), " of 2", "the first wave is not gone yet");
+        assert_eq!(
+            check(&["rich critical=shop", "dns critical=node"], None, 0),
+            "rich of 2",
+            "two classes are critical"
+        );
     }
 
     /// TERM-04, TERM-05, TERM-06, TERM-11: who is waited for, and who is not.
@@ -153,11 +165,13 @@ mod tests {
     fn some_pods_are_not_waited_for() {
         let table = [
             ("tolerant tolerates", " of 0"),
+            ("tolerant tolerates=NoSchedule", " of 0"),
+            ("picky tolerates=NoExecute", "picky of 1"),
             ("proxy static", " of 0"),
             ("old terminal", " of 0"),
             ("held protected", " of 1"),
-            ("going deleted@70", " of 1"),
-            ("stuck deleted@5", " of 0"),
+            ("going deleted@40", " of 1"),
+            ("stuck deleted@39", " of 0"),
         ];
         for (line, expected) in table {
             assert_eq!(check(&[line], None, 100), expected, "{line}");
@@ -168,8 +182,9 @@ mod tests {
     #[test]
     fn a_deadline_forces_pods_out_in_time() {
         let table = [
-            ("web grace=30", 69, "web of 1"),
-            ("held protected grace=30", 69, " of 1"),
+            ("web grace=30", 70, "web of 1"),
+            ("web grace=30", 71, " force web of 1"),
+            ("held protected grace=30", 70, " of 1"),
             ("held protected grace=30", 71, " force held of 1"),
             ("dns critical grace=40", 61, " force dns of 1"),
             ("late deleted@150", 50, " force late of 1"),

@@ -46,7 +46,7 @@ fn changes_wake_those_they_concern() {
     );
 }
 
-/// A pod that binds, ends or begins to terminate restarts the quiet time of its node; daemons do not, and neither
+/// LIFE-29: a pod that binds, ends or begins to terminate restarts the quiet time of its node; daemons do not, and neither
 /// does what was so already when we first saw it.
 #[test]
 fn pods_wake_their_node() {

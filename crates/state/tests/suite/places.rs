@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use crate::script::check;
 
-/// Nodes without a claim of ours are places and nothing else.
+/// CP-05: nodes without a claim of ours are places and nothing else.
 #[test]
 fn foreign_nodes_are_places_and_never_ours() {
     check(

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use crate::script::check;
 
-/// PROV-19: and pools of another provider are none of our business.
+/// PROV-19, CP-05: and pools of another provider are none of our business.
 #[test]
 fn pools_that_cannot_be_used_are_not_offered() {
     check(

@@ -1,5 +1,6 @@
 //! What a provider knows about nodes that fell ill.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::{CloudProvider, RebootError};
@@ -11,6 +12,7 @@ use tokio::time::timeout;
 use world::{CloudKind, ControllerSettings, World, WorldSettings, run_in_virtual_time};
 
 use crate::kwok_world::{node_class, pod, pool, tell};
+use crate::lifecycle::provider::Script;
 
 /// KWOK-11, CP-08: a reboot gives the node the boot id of its operation, however often it is asked for.
 #[test]
@@ -34,6 +36,9 @@ fn a_node_is_rebooted_once_for_an_operation() {
         assert_eq!(provider.reboot(&elsewhere, "three").await, Err(gone));
         elsewhere.status.as_mut().unwrap().node_name = None;
         assert!(!provider.reboot(&elsewhere, "three").await.unwrap_err().is_final());
+        let silent = Script::default().around(story.world.clock())(Arc::new(provider));
+        let cannot = silent.reboot(&claim, "four").await;
+        assert_eq!(cannot, Err(RebootError::NotImplemented), "a provider that says nothing about it");
     });
 }
 

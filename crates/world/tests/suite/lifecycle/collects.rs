@@ -1,8 +1,8 @@
 //! Garbage collection, both ways.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::stage::{node, play, pod};
+use super::stage::{claim, node, play, pod};
 
 /// LIFE-23, LIFE-24: a claim whose instance the provider has lost stays as long as its node reports ready, and goes two
 /// minutes after that at the latest.
@@ -19,6 +19,31 @@ fn claims_without_an_instance_are_collected() {
         assert!(took.as_secs() <= 125, "{took:?}");
         assert!(stage.claim("found").await.is_some());
         assert_eq!(stage.metric("karpenter_nodeclaims_disrupted_total", "garbage_collected"), 1.0);
+    });
+}
+
+/// LIFE-23: every two minutes the provider is asked what there is. A claim whose node went without a word is collected
+/// too; one whose node has not joined yet is not.
+#[test]
+fn claims_whose_node_vanished_are_collected() {
+    play(async |stage| {
+        let name = stage.ready_claim("lost", json!({})).await;
+        stage.order(|orders| {
+            orders.knows_nothing = true;
+            orders.made_by_hand = Some("kwok://nobody".to_owned());
+        });
+        stage.apply(claim("young", json!({}))).await;
+        stage.until_condition("young", "Launched", "True").await;
+        stage.patch_node(&name, json!({"metadata": {"finalizers": Value::Null}})).await;
+        stage.delete_node(&name).await;
+        let took = stage.until_claim_gone("lost").await;
+        assert!(took.as_secs() <= 125, "{took:?}");
+        stage.wait(10 * 60).await;
+        assert!(stage.claim("young").await.unwrap().metadata.deletion_timestamp.is_none());
+        assert_eq!(stage.metric("karpenter_nodeclaims_disrupted_total", "garbage_collected"), 1.0);
+        let asked = stage.script.lists();
+        let pauses: Vec<u64> = asked.windows(2).map(|two| (two[1] - two[0]).as_secs_f64().round() as u64).collect();
+        assert!(pauses.len() >= 5 && pauses.iter().all(|pause| *pause == 120), "{pauses:?}");
     });
 }
 

@@ -1,8 +1,75 @@
 //! Ends of nodes: how they go on, and what they do not wait for.
 
+use kube::ResourceExt;
 use serde_json::json;
 
 use super::stage::{claim, is_running, node, play, pod};
+
+const PROTECTED: &str = "karpenter.sh/do-not-disrupt";
+
+/// TERM-01, TERM-02: a node that goes with its claim is closed to new pods and load balancers within three seconds. A taint
+/// of ours with another effect gives way, those of others stay.
+#[test]
+fn a_node_that_goes_is_closed() {
+    play(async |stage| {
+        let other = json!({"key": "example.com/own", "value": "x", "effect": "NoSchedule"});
+        let name = stage.ready_claim("solo", json!({"taints": [other]})).await;
+        let milder = json!({"key": "karpenter.sh/disrupted", "value": "soon", "effect": "PreferNoSchedule"});
+        stage.patch_node(&name, json!({"spec": {"taints": [milder, other]}})).await;
+        stage.delete_claim("solo").await;
+        stage.wait(3).await;
+        let node = stage.node(&name).await.unwrap();
+        assert!(node.metadata.deletion_timestamp.is_some());
+        assert_eq!(node.labels()["node.kubernetes.io/exclude-from-external-load-balancers"], "karpenter");
+        let closed = json!({"key": "karpenter.sh/disrupted", "effect": "NoSchedule"});
+        assert_eq!(serde_json::to_value(node.spec.unwrap().taints).unwrap(), json!([other, closed]));
+    });
+}
+
+/// TERM-02: a claim goes with its node, at once and not only when the node is gone.
+#[test]
+fn a_claim_goes_with_its_node() {
+    play(async |stage| {
+        let name = stage.ready_claim("solo", json!({})).await;
+        stage.apply(pod("held", &json!({"metadata": {"annotations": {PROTECTED: "true"}}}))).await;
+        stage.until_running("held").await;
+        stage.delete_node(&name).await;
+        stage.wait(3).await;
+        assert!(stage.claim("solo").await.unwrap().metadata.deletion_timestamp.is_some());
+        assert!(stage.node(&name).await.is_some() && is_running(&stage.pod("held").await.unwrap()));
+    });
+}
+
+/// LIFE-21, CP-01: an instance whose node never joined is ended like any other. What fails is tried again; nothing is said
+/// to end before the provider has promised it, and the claim stays until the instance is gone.
+#[test]
+fn an_instance_without_a_node_is_ended() {
+    play(async |stage| {
+        stage.order(|orders| {
+            orders.made_by_hand = Some("kwok://nobody".to_owned());
+            orders.failed_ends = usize::MAX;
+        });
+        stage.apply(claim("solo", json!({}))).await;
+        stage.until_condition("solo", "Launched", "True").await;
+        stage.delete_claim("solo").await;
+        stage.wait(60).await;
+        assert_eq!(stage.condition("solo", "InstanceTerminating").await, None);
+        let failed = stage.script.ends_of("solo").len();
+        assert!((5..=8).contains(&failed), "asked {failed} times, more and more slowly");
+        stage.order(|orders| {
+            orders.failed_ends = 0;
+            orders.promised_ends = 2;
+        });
+        stage.until_condition("solo", "InstanceTerminating", "True InstanceTerminating: ").await;
+        stage.until_claim_gone("solo").await;
+        let ends = stage.script.ends_of("solo").split_off(failed);
+        let pauses: Vec<u64> = ends.windows(2).map(|two| (two[1] - two[0]).as_secs_f64().round() as u64).collect();
+        assert_eq!(pauses, [5, 5], "{ends:?}");
+    });
+}
+
+const DRAINING: &str = "Unknown Draining: Draining| absent| absent| True Ready: ";
+const OVER: &str = "True Drained: | True VolumesDetached: | True InstanceTerminating: | True Ready: ";
 
 /// LIFE-21, TERM-12, TERM-22: conditions tell how far an end is; the provider is asked every five seconds, and nothing
 /// is let go before it says that the instance is gone.
@@ -22,14 +89,13 @@ fn an_end_goes_on_step_by_step() {
         let mut drained = None;
         while stage.claim("solo").await.is_some() {
             let mut line = Vec::new();
-            for kind in ["Drained", "VolumesDetached", "InstanceTerminating"] {
-                let state = stage.condition("solo", kind).await.unwrap_or("absent".to_owned());
-                line.push(state.split(' ').next().unwrap().to_owned());
+            for kind in ["Drained", "VolumesDetached", "InstanceTerminating", "Ready"] {
+                line.push(stage.condition("solo", kind).await.unwrap_or("absent".to_owned()));
             }
-            if line[0] == "True" && drained.is_none() {
+            if line[0].starts_with("True") && drained.is_none() {
                 drained = Some(stage.now() - began);
             }
-            let line = line.join(" ");
+            let line = line.join("| ");
             if stage.claim("solo").await.is_none() {
                 // It may have gone between two questions.
                 break;
@@ -42,9 +108,11 @@ fn an_end_goes_on_step_by_step() {
             }
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         }
-        assert_eq!(seen, ["Unknown absent absent", "True True True"]);
+        assert_eq!(seen, [DRAINING, OVER]);
         // Its beginning was seen up to half a second late.
-        assert!(drained.unwrap().as_secs_f64() >= 4.5, "a drain takes at least five seconds: {drained:?}");
+        let drained = drained.unwrap().as_secs_f64();
+        assert!((4.5..6.5).contains(&drained), "a drain takes at least five seconds: {drained}");
+        assert_eq!(stage.metric("karpenter_nodes_drained_total", ""), 1.0);
         let ends = stage.script.ends_of("solo");
         let pauses: Vec<u64> = ends.windows(2).map(|two| (two[1] - two[0]).as_secs_f64().round() as u64).collect();
         assert_eq!(pauses[..3], [5, 5, 5], "{ends:?}");
@@ -53,7 +121,7 @@ fn an_end_goes_on_step_by_step() {
 }
 
 fn line_is_over(seen: &[String]) -> bool {
-    seen.last().is_some_and(|line| line == "True True True")
+    seen.last().is_some_and(|line| line == OVER)
 }
 
 /// LIFE-19: the end of a claim is that of its node first. For as long as a pod is waited for there, the instance runs.
@@ -130,7 +198,8 @@ fn the_end_of_a_foreign_node_is_left_alone() {
     });
 }
 
-/// TERM-21: a node of ours whose claim is gone, or that two claims say is theirs, is drained and let go.
+/// TERM-21: a node of ours whose claim is gone, or that two claims say is theirs, is drained and let go. Neither of the two
+/// goes with it, nor is anybody asked to end an instance.
 #[test]
 fn a_node_without_one_claim_ends_all_the_same() {
     play(async |stage| {
@@ -153,6 +222,10 @@ fn a_node_without_one_claim_ends_all_the_same() {
             stage.delete_node(name).await;
             stage.until("the node's end", async || stage.node(name).await.is_none()).await;
             assert!(stage.pod(name).await.is_none(), "{name} was evicted");
+        }
+        for name in ["one", "two"] {
+            let claim = stage.claim(name).await.unwrap();
+            assert!(claim.metadata.deletion_timestamp.is_none() && stage.script.ends_of(name).is_empty(), "{name}");
         }
     });
 }

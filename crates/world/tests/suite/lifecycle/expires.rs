@@ -1,8 +1,8 @@
 //! Lives that are over, and ends that have a deadline.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::stage::{fillers, play, pod, pool, with};
+use super::stage::{Stage, fillers, play, pod, pool, with};
 
 /// LIFE-25, LIFE-26: a node goes when its life is over, whatever budgets and annotations say, and its pods get another.
 /// Its life is as long as it was when it began. (That the longer life makes the node drift is not told here.)
@@ -32,7 +32,28 @@ fn a_life_ends_as_it_was_begun() {
     });
 }
 
-/// LIFE-22: a grace period of nothing is a deadline as well, and not the same as none.
+/// LIFE-22: a deadline that somebody has set before stands, and the claim has nothing to tell.
+#[test]
+fn a_deadline_that_is_set_stands() {
+    play(async |stage| {
+        const KEY: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+        const LATE: &str = "2999-01-01T00:00:00Z";
+        let node = stage.ready_claim("solo", json!({"terminationGracePeriod": "60s"})).await;
+        stage.patch_claim("solo", json!({"metadata": {"annotations": {KEY: LATE}}})).await;
+        let held = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+        stage.apply(pod("held", &held)).await;
+        stage.until_running("held").await;
+        stage.delete_claim("solo").await;
+        stage.wait(5 * 60).await;
+        assert_eq!(stage.claim("solo").await.unwrap().metadata.annotations.unwrap()[KEY], LATE);
+        assert!(stage.pod("held").await.unwrap().metadata.deletion_timestamp.is_none());
+        let told = stage.events("TerminationGracePeriodExpiring").await;
+        let expected = format!("Node/{node}: All pods will be deleted by {LATE}");
+        assert!(!told.is_empty() && told.iter().all(|event| *event == expected), "{told:?}");
+    });
+}
+
+/// LIFE-22, TERM-16: a grace period of nothing is a deadline as well, and not the same as none.
 #[test]
 fn no_grace_at_all_is_a_deadline() {
     play(async |stage| {
@@ -50,7 +71,15 @@ fn no_grace_at_all_is_a_deadline() {
         assert!(told.contains(&format!("NodeClaim/solo: All pods will be deleted by {deadline}")), "{told:?}");
         let took = stage.until_claim_gone("solo").await;
         assert!(took.as_secs() < 60 && stage.pod("held").await.is_none(), "{took:?}");
+        let graces: Vec<Value> =
+            forced_out(stage).into_iter().map(|options| options["gracePeriodSeconds"].clone()).collect();
+        assert!(!graces.is_empty() && graces.iter().all(|grace| *grace == json!(1)), "{graces:?}");
     });
+}
+
+/// What pods whose time was up were ended with.
+fn forced_out(stage: &Stage) -> Vec<Value> {
+    stage.writes().into_iter().filter(|(write, _)| write == "delete pods").map(|(_, options)| options).collect()
 }
 
 /// LIFE-22, TERM-13, TERM-06: the deadline is written down and told; a pod that will not leave keeps its own grace
@@ -63,6 +92,7 @@ fn a_deadline_ends_what_will_not_end() {
             "spec": {"terminationGracePeriodSeconds": 30}});
         stage.apply(pod("held", &held)).await;
         stage.until_running("held").await;
+        let uid = stage.pod("held").await.unwrap().metadata.uid.unwrap();
         let began = stage.now().as_secs();
         stage.delete_claim("solo").await;
         stage.wait(2).await;
@@ -80,6 +110,9 @@ fn a_deadline_ends_what_will_not_end() {
             .await;
         let (seconds, grace) = (stage.now().as_secs() - began, 30);
         assert!((29..=32).contains(&seconds), "after {seconds} s of 60, with a grace of {grace}");
+        let [options] = forced_out(stage).try_into().unwrap();
+        assert_eq!(options["preconditions"]["uid"], uid, "no later pod of the same name");
+        assert!((28..=30).contains(&options["gracePeriodSeconds"].as_i64().unwrap()), "{options}");
         stage.wait(1).await;
         let told = stage.events("Disrupted").await.pop().unwrap();
         let begin = "Pod/held: Deleting the pod to accommodate the terminationTime 20";
@@ -112,7 +145,7 @@ fn a_deadline_hurries_pods_that_are_ending() {
                 + jiff::SignedDuration::from_secs(60);
             let last = ends().await;
             assert_eq!((first > deadline, last < first, last <= deadline), (is_hurried, is_hurried, true), "{grace}");
-            let asked: Vec<_> = stage.writes().into_iter().filter(|(write, _)| write == "delete pods").collect();
+            let asked = forced_out(stage);
             assert_eq!(asked.len(), usize::from(is_hurried), "{grace}: {asked:?}");
             let took = stage.until_claim_gone("solo").await;
             assert!(took.as_secs() <= 75, "{grace}: {took:?}");

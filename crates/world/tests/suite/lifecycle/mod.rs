@@ -1,11 +1,12 @@
 //! Lives of claims and nodes, with a provider that does what a test wants.
 
+mod calls;
 mod collects;
 mod drains;
 mod ends;
 mod expires;
 mod launches;
-mod provider;
+pub(crate) mod provider;
 mod registers;
 mod stage;
 mod volumes;

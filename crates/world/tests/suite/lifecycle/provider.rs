@@ -25,7 +25,9 @@ pub(crate) struct Orders {
     pub(crate) silent_for: Option<String>,
     /// Launches make no node; they answer with this identity, and the test makes what it likes.
     pub(crate) made_by_hand: Option<String>,
-    /// How often an end is only promised.
+    /// How often an end fails.
+    pub(crate) failed_ends: usize,
+    /// How often an end is only promised, after that.
     pub(crate) promised_ends: usize,
     /// Ends never reach the machines.
     pub(crate) machines_stay: bool,
@@ -42,7 +44,9 @@ pub(crate) struct Script(Arc<Mutex<Told>>);
 #[derive(Default)]
 struct Told {
     orders: Orders,
+    launches: Vec<String>,
     ends: Vec<(String, Duration)>,
+    lists: Vec<Duration>,
 }
 
 impl Script {
@@ -53,6 +57,16 @@ impl Script {
     /// Changes the orders.
     pub(crate) fn order(&self, change: impl FnOnce(&mut Orders)) {
         change(&mut self.told().orders);
+    }
+
+    /// The claims that were to be launched, in the order of the calls.
+    pub(crate) fn launches(&self) -> Vec<String> {
+        self.told().launches.clone()
+    }
+
+    /// When all instances were asked for.
+    pub(crate) fn lists(&self) -> Vec<Duration> {
+        self.told().lists.clone()
     }
 
     /// When the end of a claim's instance was asked for.
@@ -73,18 +87,20 @@ struct ScriptedProvider {
     clock: VirtualClock,
 }
 
-/// An instance of four CPUs that nobody has made a node for.
+/// An instance of four CPUs that nobody has made a node for, and what its provider says of it.
 fn bare(id: &str) -> Launched {
-    let capacity: BTreeMap<String, Quantity> = [("cpu", "4"), ("memory", "8Gi"), ("pods", "64")]
-        .map(|(key, text)| (key.to_owned(), Quantity(text.to_owned())))
-        .into();
+    let pairs = |pairs: [(&str, &str); 2]| pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let amounts = |cpu: &str| -> BTreeMap<String, Quantity> {
+        let amounts = [("cpu", cpu), ("memory", "8Gi"), ("pods", "64")];
+        amounts.map(|(key, text)| (key.to_owned(), Quantity(text.to_owned()))).into()
+    };
     Launched {
         provider_id: ProviderId::new(id),
         image_id: "image-1".to_owned(),
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        allocatable: capacity.clone(),
-        capacity,
+        labels: pairs([("example.com/team", "provider"), ("example.com/rack", "r1")]),
+        annotations: pairs([("example.com/note", "provider"), ("example.com/host", "h1")]),
+        capacity: amounts("4"),
+        allocatable: amounts("3900m"),
     }
 }
 
@@ -110,7 +126,8 @@ impl CloudProvider for ScriptedProvider {
     }
 
     fn launch<'a>(&'a self, request: &'a LaunchRequest) -> BoxFuture<'a, Result<Launched, LaunchError>> {
-        let told = self.script.told();
+        let mut told = self.script.told();
+        told.launches.push(request.claim.metadata.name.clone().unwrap_or_default());
         if let Some(refusal) = told.orders.refusal.clone() {
             return ready(Err(refusal)).boxed();
         }
@@ -130,6 +147,10 @@ impl CloudProvider for ScriptedProvider {
     fn terminate<'a>(&'a self, claim: &'a NodeClaim) -> BoxFuture<'a, Result<Termination, CloudError>> {
         let mut told = self.script.told();
         told.ends.push((claim.metadata.name.clone().unwrap_or_default(), self.clock.elapsed()));
+        if told.orders.failed_ends > 0 {
+            told.orders.failed_ends -= 1;
+            return ready(Err(CloudError { attempt: "end", message: "the cloud is down".to_owned() })).boxed();
+        }
         if told.orders.promised_ends > 0 {
             told.orders.promised_ends -= 1;
             return ready(Ok(Termination::Requested)).boxed();
@@ -148,7 +169,9 @@ impl CloudProvider for ScriptedProvider {
     }
 
     fn list(&self) -> BoxFuture<'_, Result<Vec<Instance>, CloudError>> {
-        match self.script.told().orders.knows_nothing {
+        let mut told = self.script.told();
+        told.lists.push(self.clock.elapsed());
+        match told.orders.knows_nothing {
             true => ready(Ok(Vec::new())).boxed(),
             false => self.inner.list(),
         }

@@ -8,15 +8,16 @@ use cloud::{CloudError, HookAnswer, RegistrationHook};
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use kube::ResourceExt;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use world::clock::VirtualClock;
 
-use super::stage::{claim, node, play, pod};
+use super::stage::{Stage, claim, node, play, pod};
 
 const BY_HAND: &str = "kwok://by-hand";
 
 /// LIFE-12: a node that came without the taint that holds pods off is warned about, and registered. Of one that came
-/// with it nothing is said.
+/// with it, or that was registered before, nothing is said.
 #[test]
 fn a_node_without_the_taint_is_registered_with_a_warning() {
     play(async |stage| {
@@ -26,6 +27,11 @@ fn a_node_without_the_taint_is_registered_with_a_warning() {
         stage.until_condition("solo", "Launched", "True").await;
         stage.apply(node("by-hand", BY_HAND, &json!({"spec": {"taints": []}}))).await;
         stage.until_condition("solo", "Registered", "True").await;
+        stage.order(|orders| orders.made_by_hand = Some("kwok://again".to_owned()));
+        let before = json!({"metadata": {"labels": {"karpenter.sh/registered": "true"}}, "spec": {"taints": []}});
+        stage.apply(node("again", "kwok://again", &before)).await;
+        stage.apply(claim("again", json!({}))).await;
+        stage.until_condition("again", "Registered", "True").await;
         stage.wait(1).await;
         let expected = "NodeClaim/solo: Missing karpenter.sh/unregistered taint which prevents registration related race \
                         conditions on Karpenter-managed nodes";
@@ -57,20 +63,97 @@ fn two_nodes_of_one_instance_are_not_registered() {
     });
 }
 
-/// LIFE-31: a second node that turns up later goes with the first, and the claim goes last.
+/// LIFE-13, LIFE-20: a claim that two nodes say is theirs is given up when its time to join is over, and they stay.
+#[test]
+fn a_claim_of_two_nodes_is_given_up() {
+    play(async |stage| {
+        stage.order(|orders| {
+            orders.made_by_hand = Some(BY_HAND.to_owned());
+            orders.machines_stay = true;
+        });
+        for name in ["one", "two"] {
+            stage.apply(node(name, BY_HAND, &json!({}))).await;
+        }
+        stage.apply(claim("solo", json!({}))).await;
+        stage.until_condition("solo", "Registered", "False MultipleNodesFound").await;
+        let took = stage.until_claim_gone("solo").await.as_secs();
+        assert!((899..=902).contains(&took), "given up after {took} s");
+        assert_eq!(stage.metric("karpenter_nodeclaims_disrupted_total", "registration_timeout"), 1.0);
+        for (name, node) in stage.nodes().await {
+            assert!(node.metadata.deletion_timestamp.is_none() && node.finalizers().is_empty(), "{name}");
+        }
+        assert_eq!(stage.nodes().await.len(), 2);
+    });
+}
+
+/// LIFE-31: a second node that turns up later goes with the first, and the claim goes last, however long that takes.
 #[test]
 fn all_nodes_of_a_claim_go_before_it() {
     play(async |stage| {
         let first = stage.ready_claim("solo", json!({})).await;
         let id = format!("kwok://{first}");
-        let finalizer = json!({"metadata": {"finalizers": ["karpenter.sh/termination"],
-            "labels": {"karpenter.kwok.sh/kwoknodeclass": "default"}}});
-        stage.apply(node("second", &id, &finalizer)).await;
-        stage.wait(5).await;
+        let ours = json!({"metadata": {"finalizers": ["karpenter.sh/termination"],
+            "labels": {"karpenter.kwok.sh/kwoknodeclass": "default"}}, "spec": {"taints": []}});
+        stage.apply(node("second", &id, &ours)).await;
+        let held = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}},
+            "spec": {"nodeSelector": {"kubernetes.io/hostname": "second"}}});
+        stage.apply(pod("held", &held)).await;
+        stage.until_running("held").await;
         assert_eq!(stage.condition("solo", "Registered").await.as_deref(), Some("True Registered: "));
         stage.delete_claim("solo").await;
+        stage.until("the end of the first node", async || stage.node(&first).await.is_none()).await;
+        stage.wait(5 * 60).await;
+        assert!(stage.node("second").await.is_some_and(|node| node.metadata.deletion_timestamp.is_some()));
+        assert!(stage.claim("solo").await.is_some(), "it waits for its second node");
+        stage.pod_api().delete("held", &DeleteParams::default()).await.unwrap();
         stage.until("the end of all nodes", async || stage.nodes().await.is_empty()).await;
         stage.until_claim_gone("solo").await;
+    });
+}
+
+/// Somebody says of the node of `solo` whether it is rebooting.
+async fn say_rebooting(stage: &Stage, status: &str, reason: &str) {
+    let mut stored = serde_json::to_value(stage.claim("solo").await.unwrap().status).unwrap();
+    let conditions = stored["conditions"].as_array_mut().unwrap();
+    conditions.retain(|found| found["type"] != "Rebooting");
+    conditions.push(json!({"type": "Rebooting", "status": status, "reason": reason, "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"}));
+    let patch = Patch::Merge(json!({"status": {"conditions": conditions}}));
+    stage.claim_api().patch_status("solo", &PatchParams::default(), &patch).await.unwrap();
+}
+
+/// LIFE-15: as long as its node is rebooting, a claim is not initialized, and no reason for that is written over.
+#[test]
+fn a_node_is_not_initialized_before_its_reboot_is_over() {
+    play(async |stage| {
+        let taint = json!({"key": "example.com/agent", "effect": "NoSchedule"});
+        stage.apply(claim("solo", json!({"startupTaints": [taint]}))).await;
+        stage.until_condition("solo", "Initialized", "Unknown StartupTaintsExist").await;
+        say_rebooting(stage, "True", "RebootIssued").await;
+        let (name, _) = stage.nodes().await.pop_first().unwrap();
+        stage.patch_node(&name, json!({"spec": {"taints": []}})).await;
+        stage.wait(60).await;
+        let words = stage.condition("solo", "Initialized").await.unwrap();
+        assert!(words.starts_with("Unknown StartupTaintsExist"), "{words}");
+        assert!(!stage.node(&name).await.unwrap().labels().contains_key("karpenter.sh/initialized"));
+        say_rebooting(stage, "False", "RebootSucceeded").await;
+        stage.until_condition("solo", "Initialized", "True Initialized: ").await;
+        assert_eq!(stage.node(&name).await.unwrap().labels()["karpenter.sh/initialized"], "true");
+    });
+}
+
+/// LIFE-16: a node that joined, and vanished before it could be used, is missed.
+#[test]
+fn a_node_that_vanished_is_missed() {
+    play(async |stage| {
+        let taint = json!({"key": "example.com/agent", "effect": "NoSchedule"});
+        stage.apply(claim("solo", json!({"startupTaints": [taint]}))).await;
+        stage.until_condition("solo", "Initialized", "Unknown StartupTaintsExist").await;
+        let (name, _) = stage.nodes().await.pop_first().unwrap();
+        stage.patch_node(&name, json!({"metadata": {"finalizers": Value::Null}})).await;
+        stage.delete_node(&name).await;
+        stage.until_condition("solo", "Initialized", "Unknown NodeNotFound: Node not registered with cluster").await;
+        assert_eq!(stage.condition("solo", "Registered").await.as_deref(), Some("True Registered: "));
     });
 }
 
@@ -150,13 +233,13 @@ fn a_node_that_lacks_something_is_complained_about() {
         let expected = "NodeClaim/solo: expected 4 of resource cpu, but found 2 (50.0% of expected)";
         assert_eq!(stage.events("FailedConsistencyCheck").await, [expected]);
         let api = stage.node_api();
-        let patch = kube::api::Patch::Merge(json!({"status": {"capacity": {"cpu": "4"}}}));
-        api.patch_status("by-hand", &kube::api::PatchParams::default(), &patch).await.unwrap();
+        let patch = Patch::Merge(json!({"status": {"capacity": {"cpu": "4"}}}));
+        api.patch_status("by-hand", &PatchParams::default(), &patch).await.unwrap();
         stage.until_condition("solo", "ConsistentStateFound", "True").await;
     });
 }
 
-/// LIFE-29: a pod that comes, ends or goes is written down, at most every ten seconds; daemons are not.
+/// LIFE-29: a pod that comes or begins to go is written down, at most every ten seconds; daemons are not.
 #[test]
 fn pod_events_are_written_down() {
     play(async |stage| {
@@ -170,18 +253,29 @@ fn pod_events_are_written_down() {
         stage.apply(pod("daemon", &json!({"metadata": {"ownerReferences": owner}}))).await;
         stage.wait(15).await;
         assert_eq!(noted().await, None, "daemons come with every node");
-        stage.apply(pod("first", &json!({}))).await;
+        let slow = json!({"metadata": {"annotations": {"sim.karpenter.sh/stop-for": "10m"}},
+            "spec": {"terminationGracePeriodSeconds": 600}});
+        let after = |earlier: jiff::Timestamp| stage.world.clock().timestamp().duration_since(earlier).as_secs_f64();
+        stage.apply(pod("first", &slow)).await;
         stage.until_running("first").await;
         stage.wait(6).await;
         let bound = noted().await.unwrap();
+        assert!((5.0..9.0).contains(&after(bound)), "{bound}");
+        stage.wait(2).await;
         stage.apply(pod("second", &json!({}))).await;
         stage.until_running("second").await;
+        assert!(after(bound) < 10.0, "{bound}");
         stage.wait(6).await;
         assert_eq!(noted().await, Some(bound), "too soon after the first");
-        stage.wait(30).await;
-        stage.pod_api().delete("first", &kube::api::DeleteParams::default()).await.unwrap();
+        stage.apply(pod("third", &json!({}))).await;
+        stage.until_running("third").await;
         stage.wait(6).await;
-        let gone = noted().await.unwrap();
-        assert!(gone.duration_since(bound).as_secs() >= 30, "{bound} {gone}");
+        let third = noted().await.unwrap();
+        assert!((10..=17).contains(&third.duration_since(bound).as_secs()), "{bound} {third}");
+        stage.wait(30).await;
+        stage.pod_api().delete("first", &DeleteParams::default()).await.unwrap();
+        stage.wait(6).await;
+        assert!(stage.pod("first").await.is_some(), "it takes its time");
+        assert!((5.0..9.0).contains(&after(noted().await.unwrap())), "it was seen as it began to go");
     });
 }

@@ -9,7 +9,10 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use sim_loops::Order;
-use world::{CloudKind, Controller, ControllerSettings, Player, World, WorldSettings, accounts, run_in_virtual_time};
+use world::fault::PlannedFaults;
+use world::{
+    CloudKind, Controller, ControllerSettings, FaultPlan, Player, World, WorldSettings, accounts, run_in_virtual_time,
+};
 
 use super::provider::{Orders, Script};
 
@@ -23,17 +26,40 @@ pub(crate) struct Stage {
 /// Only a broken story waits that long.
 const PATIENCE: Duration = Duration::from_secs(3 * 3600);
 
+/// Bad news that a controller tells; all others are normal.
+const WARNINGS: [&str; 8] = [
+    "DisruptionBudgetNeverAllows",
+    "FailedConsistencyCheck",
+    "FailedDraining",
+    "FailedScheduling",
+    "InsufficientCapacityError",
+    "InvalidDoNotDisruptAnnotation",
+    "TerminationGracePeriodExpiring",
+    "UnregisteredTaintMissing",
+];
+
 /// Tells a story on a cluster with a NodeClass called `default` and a controller.
 pub(crate) fn play(story: impl AsyncFnOnce(&Stage)) {
+    play_with("", story);
+}
+
+/// Tells a story in which some calls of the controller go wrong.
+pub(crate) fn play_with(faults: &str, story: impl AsyncFnOnce(&Stage)) {
+    let plan: FaultPlan = faults.parse().unwrap();
     run_in_virtual_time(11, async {
         let world = World::start(WorldSettings::new(11, CloudKind::Kwok));
         let script = Script::default();
-        let settings = ControllerSettings { around: Some(script.around(world.clock())), ..ControllerSettings::default() };
+        let settings = ControllerSettings {
+            around: Some(script.around(world.clock())),
+            meddler: Some(PlannedFaults::new(&plan)),
+            ..ControllerSettings::default()
+        };
         let settings = settings.with("DISABLE_LEADER_ELECTION", "true");
         let controller = world.start_controller("alpha", &settings).unwrap();
         let stage = Stage { world, script, controller };
         stage.apply(json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"}})).await;
         story(&stage).await;
+        stage.check_tones().await;
     })
     .unwrap();
 }
@@ -158,10 +184,23 @@ impl Stage {
         self.claim(name).await.unwrap().status.unwrap().node_name.unwrap()
     }
 
+    async fn all_events(&self) -> Vec<Event> {
+        let events: Api<Event> = Api::all(self.world.client());
+        events.list(&ListParams::default()).await.unwrap().items
+    }
+
+    /// Whatever was told in a story: warnings are warnings, and nothing else is.
+    async fn check_tones(&self) {
+        let own = |event: &Event| event.source.as_ref().and_then(|from| from.component.as_deref()) == Some("karpenter");
+        for event in self.all_events().await.into_iter().filter(own) {
+            let is_warning = event.reason.as_deref().is_some_and(|reason| WARNINGS.contains(&reason));
+            assert_eq!(event.type_.as_deref(), Some(if is_warning { "Warning" } else { "Normal" }), "{event:?}");
+        }
+    }
+
     /// Events of a kind as `Kind/name: message`.
     pub(crate) async fn events(&self, reason: &str) -> Vec<String> {
-        let events: Api<Event> = Api::all(self.world.client());
-        let found = events.list(&ListParams::default()).await.unwrap().items;
+        let found = self.all_events().await;
         let wanted = found.into_iter().filter(|event| event.reason.as_deref() == Some(reason));
         wanted
             .map(|event| {
@@ -172,9 +211,14 @@ impl Stage {
             .collect()
     }
 
+    /// All metrics of the controller.
+    pub(crate) fn scrape(&self) -> String {
+        self.controller.metrics()
+    }
+
     /// The sum of all values of a metric whose labels contain a text.
     pub(crate) fn metric(&self, name: &str, labels: &str) -> f64 {
-        let text = self.controller.metrics();
+        let text = self.scrape();
         let lines = text.lines().filter(|line| line.starts_with(&format!("{name}{{")) && line.contains(labels));
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
