@@ -5,7 +5,7 @@ mod drains;
 mod ends;
 mod expires;
 mod launches;
-mod provider;
+pub(crate) mod provider;
 mod registers;
 mod stage;
 mod volumes;
