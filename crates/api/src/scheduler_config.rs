@@ -180,7 +180,15 @@ mod tests {
         let zone = "{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}";
         let table = [
             ("{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}", "[0].maxSkew must be greater than 0"),
+            (
+                "{maxSkew: -1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}",
+                "[0].maxSkew must be greater than 0",
+            ),
             ("{maxSkew: 1, whenUnsatisfiable: DoNotSchedule}", "[0].topologyKey must be set"),
+            (
+                "{maxSkew: 1, topologyKey: zone}",
+                "[0].whenUnsatisfiable \"\" must be one of \"DoNotSchedule\" or \"ScheduleAnyway\"",
+            ),
             (
                 "{maxSkew: 1, topologyKey: 'a b', whenUnsatisfiable: DoNotSchedule}",
                 "[0].topologyKey \"a b\" is not a valid label name",
@@ -204,7 +212,12 @@ mod tests {
             let error = DefaultSpread::parse(&text).unwrap_err().to_string();
             assert_eq!(error, format!("validating scheduler config, podTopologySpread.defaultConstraints{expected}"));
         }
-        for unknown in ["{podSpread: {}}", "podTopologySpread: {defaultingType: List}", "[", "3"] {
+        // The same key once as a rule and once as a wish is two constraints.
+        let both = format!("{zone}, {}", zone.replace("DoNotSchedule", "ScheduleAnyway"));
+        let both = DefaultSpread::parse(&format!("podTopologySpread: {{defaultConstraints: [{both}]}}")).unwrap();
+        assert_eq!((both.hard.len(), both.soft.len()), (1, 1));
+        let misspelt = format!("podTopologySpread: {{defaultConstraints: [{}]}}", zone.replace('}', ", skew: 2}"));
+        for unknown in ["{podSpread: {}}", "podTopologySpread: {defaultingType: List}", &misspelt, "[", "3"] {
             let error = DefaultSpread::parse(unknown).unwrap_err().to_string();
             assert!(error.starts_with("decoding scheduler config, "), "{error}");
         }

@@ -368,6 +368,41 @@ mod tests {
         }
     }
 
+    /// OBS-13: most news stay news for two minutes, word by word. Those with a time of their own are tested where they are
+    /// made.
+    #[test]
+    fn most_news_last_two_minutes() {
+        let table = [(0, "a", true), (119, "a", false), (119, "b", true), (120, "a", true)];
+        let mut told = Told::default();
+        for (at, message, is_news) in table {
+            assert_eq!(told.is_news(second(at), &notice("u", message, QUIET)), is_news, "{message} at {at}");
+        }
+    }
+
+    /// OBS-11: an event of the core group from the source `karpenter`, beside the object that it is about, or in the
+    /// namespace `default` where that has none.
+    #[test]
+    fn events_say_who_tells_them() {
+        for (namespace, expected) in [(Some("shop"), "shop"), (Some(""), "default"), (None, "default")] {
+            let about = ObjectReference {
+                kind: Some("Pod".to_owned()),
+                name: Some("web".to_owned()),
+                namespace: namespace.map(ToOwned::to_owned),
+                ..ObjectReference::default()
+            };
+            let words = Words { about: about.clone(), tone: Tone::Warning, reason: "Why", message: "So".to_owned() };
+            let event = event(second(1), 26, words);
+            assert_eq!(event.metadata.namespace.as_deref(), Some(expected));
+            assert_eq!(event.metadata.name.as_deref(), Some("web.3b9aca00.1a"));
+            assert_eq!(event.involved_object, about);
+            let source = event.source.unwrap();
+            assert_eq!((source.component.as_deref(), source.host), (Some("karpenter"), None));
+            assert_eq!(event.reporting_component.as_deref(), Some("karpenter"));
+            let said = [event.type_, event.reason, event.message].map(Option::unwrap_or_default);
+            assert_eq!((said.join(" "), event.count), ("Warning Why So".to_owned(), Some(1)));
+        }
+    }
+
     /// A cluster of many objects fills the memory; what was told last stays known.
     #[test]
     fn the_oldest_news_are_forgotten_first() {

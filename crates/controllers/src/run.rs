@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use cloud::{CloudProvider, RepairError, check_repair_policies};
 use futures::future::{BoxFuture, FutureExt, pending};
 use kube::Client;
@@ -65,9 +66,7 @@ pub enum RunError {
 /// Runs until SIGTERM or SIGINT, or until another process leads.
 pub async fn run(wiring: Wiring) -> Result<(), RunError> {
     let Wiring { options, client, calls, provider, build, host_name, process_id, on_leading } = wiring;
-    let metrics = Arc::new(Metrics::new(&build, Naming::of(provider.as_ref())));
-    metrics.collect_from(Arc::new(ProcessMetrics::new(options.memory_limit_bytes)));
-    metrics.collect_from(calls);
+    let metrics = registry(&options, &build, Naming::of(provider.as_ref()), calls);
     let readiness = Readiness::default();
     serve(&options, &metrics, &readiness).await?;
     tokio::spawn(look_up_resources(client.clone(), readiness.clone()));
@@ -89,6 +88,14 @@ pub async fn run(wiring: Wiring) -> Result<(), RunError> {
         shutdown.await;
     })
     .await
+}
+
+/// Metrics, with those of the process itself and of its calls.
+fn registry(options: &Options, build: &Build, naming: Naming, calls: Arc<Calls>) -> Arc<Metrics> {
+    let metrics = Arc::new(Metrics::new(build, naming));
+    metrics.collect_from(Arc::new(ProcessMetrics::new(options.memory_limit_bytes)));
+    metrics.collect_from(calls);
+    metrics
 }
 
 /// The controllers of one process, with everything that is chance or time handed in.
@@ -231,9 +238,7 @@ async fn finish(failure: Option<RunError>, reign: Reign) -> Result<(), RunError>
 
 async fn serve(options: &Options, metrics: &Arc<Metrics>, readiness: &Readiness) -> Result<(), ServeError> {
     let probes = bind_all_interfaces(options.health_probe_port, probe_router(readiness.clone())).await?;
-    let router = metrics_router(Arc::clone(metrics));
-    let router = if options.enable_profiling { router.merge(profile_router()) } else { router };
-    let metrics = bind_all_interfaces(options.metrics_port, router).await?;
+    let metrics = bind_all_interfaces(options.metrics_port, metrics_endpoint(options, metrics)).await?;
     tracing::info!(probes = %probes.address(), metrics = %metrics.address(), "serving probes and metrics");
     for server in [probes, metrics] {
         tokio::spawn(async move {
@@ -243,6 +248,12 @@ async fn serve(options: &Options, metrics: &Arc<Metrics>, readiness: &Readiness)
         });
     }
     Ok(())
+}
+
+/// What is served on the metrics port.
+fn metrics_endpoint(options: &Options, metrics: &Arc<Metrics>) -> Router {
+    let router = metrics_router(Arc::clone(metrics));
+    if options.enable_profiling { router.merge(profile_router()) } else { router }
 }
 
 /// Asks until the custom resources are there; without them nothing can work, and `/readyz` says so.
@@ -264,23 +275,5 @@ async fn look_up_resources(client: Client, readiness: Readiness) {
 }
 
 #[cfg(test)]
-mod tests {
-    use planner::{MinValuesPolicy, PreferencePolicy};
-
-    use super::*;
-    use crate::process::Program;
-
-    /// What is said about placements reaches the planner.
-    #[test]
-    fn options_become_bounds_of_the_planner() {
-        const PROGRAM: Program = Program { name: "test", version: "1", about: "", provider_flags: &[] };
-        let config = |arguments: &str| {
-            let arguments = arguments.split_whitespace().map(ToOwned::to_owned);
-            place_config(&Options::from_args(&PROGRAM, arguments, &|_| None).unwrap())
-        };
-        assert_eq!(config(""), PlaceConfig::default());
-        assert_eq!(config("--preference-policy=Ignore").preferences, PreferencePolicy::Ignore);
-        assert_eq!(config("--min-values-policy=BestEffort").min_values, MinValuesPolicy::BestEffort);
-        assert_eq!(config("--feature-gates=ReservedCapacity=false").reservations, ReservationPolicy::Ignored);
-    }
-}
+#[path = "run_tests.rs"]
+mod tests;

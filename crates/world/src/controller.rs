@@ -55,6 +55,7 @@ pub struct Controller {
     processes: crate::process::Processes,
     ending: Ending,
     metrics: Arc<Metrics>,
+    readiness: Readiness,
 }
 
 impl Controller {
@@ -76,6 +77,11 @@ impl Controller {
     /// Its metrics as the endpoint would show them.
     pub fn metrics(&self) -> String {
         self.metrics.scrape()
+    }
+
+    /// How far it is, as its probe would say once its resources were looked up.
+    pub fn readiness(&self) -> &Readiness {
+        &self.readiness
     }
 }
 
@@ -109,6 +115,7 @@ impl World {
         let metrics = Arc::new(Metrics::new(&build(), Naming::of(provider.as_ref())));
         metrics.collect_from(calls);
         let launches = Chance::of(self.settings.seed, &format!("{name} at {}", self.clock.elapsed().as_nanos()));
+        let readiness = Readiness::default();
         let operation = Operation {
             options,
             client,
@@ -119,7 +126,7 @@ impl World {
                 plans: self.settings.keep_plans.then(|| self.plans.clone()),
             }),
             metrics: Arc::clone(&metrics),
-            readiness: Readiness::default(),
+            readiness: readiness.clone(),
             host_name: name.to_owned(),
             process_id: launches.word(),
             on_leading,
@@ -133,7 +140,7 @@ impl World {
             };
             operate(operation, stopping).await.map_err(|error| error.to_string())
         });
-        Ok(Controller { name: name.to_owned(), processes: self.processes.clone(), ending, metrics })
+        Ok(Controller { name: name.to_owned(), processes: self.processes.clone(), ending, metrics, readiness })
     }
 
     /// Keeps controllers of these names running: one that ends is started again after a pause. Never returns but with

@@ -53,3 +53,44 @@ impl NodeClassFacts {
         Some(Self { kind: kind.to_owned(), name: object.metadata.name.clone()?, generation, readiness })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn lower(conditions: &Value, deletion: Option<&str>) -> String {
+        let class = json!({"apiVersion": "example.com/v1", "kind": "Class",
+            "metadata": {"name": "default", "generation": 3, "deletionTimestamp": deletion},
+            "status": {"conditions": conditions}});
+        let facts = NodeClassFacts::lower("Class", &serde_json::from_value(class).unwrap()).unwrap();
+        assert_eq!((facts.kind.as_str(), facts.name.as_str(), facts.generation), ("Class", "default", 3));
+        match facts.readiness {
+            NodeClassReadiness::NotReady { reason, message } => format!("{reason}: {message}"),
+            other => format!("{other:?}"),
+        }
+    }
+
+    /// API-45: the condition `Ready` decides, in its own words where it is false; a class that goes is of no use, whatever
+    /// it says.
+    #[test]
+    fn the_condition_ready_decides() {
+        let one = |kind: &str, status: &str| {
+            json!([{"type": kind, "status": status, "reason": "NoSubnets", "message": "none was found",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+        };
+        let table = [
+            (json!(null), "Unknown"),
+            (json!([]), "Unknown"),
+            (one("Ready", "Unknown"), "Unknown"),
+            (one("SubnetsReady", "True"), "Unknown"),
+            (one("Ready", "True"), "Ready"),
+            (one("Ready", "False"), "NoSubnets: none was found"),
+        ];
+        for (conditions, expected) in table {
+            assert_eq!(lower(&conditions, None), expected, "{conditions}");
+            assert_eq!(lower(&conditions, Some("2026-01-01T00:00:00Z")), "Terminating", "{conditions}");
+        }
+    }
+}

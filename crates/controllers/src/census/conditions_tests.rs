@@ -63,7 +63,8 @@ fn transitions_are_told() {
     assert_eq!((told(&gone), gone.terminated_after), (vec!["Finalized f/b".to_owned()], None));
 }
 
-/// OBS-03, OBS-04: transitions of all kinds of objects are counted by the new status, and timed by the old and the new.
+/// OBS-03, OBS-04: transitions of all kinds of objects are counted by the new status, and timed by the old and the new;
+/// how long objects took to go is timed too.
 #[test]
 fn transitions_are_counted_by_kind() {
     let naming = Naming { node_class: "class".to_owned(), well_known: Vec::new() };
@@ -87,6 +88,7 @@ fn transitions_are_counted_by_kind() {
         let subject = Subject { kind: *kind, own_labels, ..claim("u", &[], &["Ready False Broken 9"]) };
         let transition = Transition { to: subject.conditions[0].clone(), from: Some(("True".to_owned(), 7.0)) };
         count(&metrics, &subject, &transition);
+        count_termination(&metrics, &subject, 3.0);
     }
     let older = |kind: &str| ("", format!(r#",group="karpenter.sh",kind="{kind}""#));
     let older = [older("NodeClaim"), older("NodePool")];
@@ -95,13 +97,43 @@ fn transitions_are_counted_by_kind() {
         let name = format!("operator_{kind}status_condition_transition");
         let counted = format!(r#"{name}s_total{{type="Ready",status="False",reason="Broken"{own}}} 1"#);
         let timed = format!(r#"{name}_seconds_sum{{type="Ready",status="True",to_status="False"{own}}} 7"#);
-        for line in [counted, timed] {
+        let own = if own.is_empty() { own } else { format!("{{{}}}", &own[1..]) };
+        let ended = format!("operator_{kind}termination_duration_seconds_sum{own} 3");
+        for line in [counted, timed, ended] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
     }
 }
 
-/// An object that goes is told of for as long as it takes, and counted when it is gone.
+/// OBS-03, OBS-04: every condition is told with its status, its reason and its age, under the name of its kind and under
+/// the older one.
+#[test]
+fn conditions_are_told_as_they_are() {
+    let mut conditions = Conditions::default();
+    conditions.note(claim("u", &[], &["Launched True Launched 7", "Ready False Broken 9 it fell"]));
+    let mut page = Page::default();
+    let naming = Naming { node_class: "class".to_owned(), well_known: Vec::new() };
+    conditions.tell(&naming, at(20), &mut page);
+    let text = page.into_text();
+    let told: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let launched = r#"namespace="",name="c",type="Launched",status="True",reason="Launched""#;
+    let ready = r#"namespace="",name="c",type="Ready",status="False",reason="Broken""#;
+    let forms = [
+        ("nodeclaim_", r#",class="class",karpenter_sh_nodepool="pool""#),
+        ("", r#",group="karpenter.sh",kind="NodeClaim""#),
+    ];
+    let expected = forms.map(|(kind, own)| {
+        [
+            format!("operator_{kind}status_condition_count{{{launched}{own}}} 1"),
+            format!("operator_{kind}status_condition_count{{{ready}{own}}} 1"),
+            format!("operator_{kind}status_condition_current_status_seconds{{{launched}{own}}} 13"),
+            format!("operator_{kind}status_condition_current_status_seconds{{{ready}{own}}} 11"),
+        ]
+    });
+    assert_eq!(told, expected.concat());
+}
+
+/// OBS-03, OBS-04: an object that goes is told of for as long as it takes, and counted when it is gone.
 #[test]
 fn terminations_are_timed() {
     let mut conditions = Conditions::default();
@@ -112,6 +144,9 @@ fn terminations_are_timed() {
     let text = page.into_text();
     let expected = r#"operator_nodeclaim_termination_current_time_seconds{namespace="",name="c",class="class",karpenter_sh_nodepool="pool"} 5"#;
     assert!(text.contains(expected), "{text}");
+    let older =
+        r#"operator_termination_current_time_seconds{namespace="",name="c",group="karpenter.sh",kind="NodeClaim"} 5"#;
+    assert!(text.contains(older), "{text}");
     assert_eq!(conditions.forget(&Key::Claim(ClaimName::new("c")), at(30)).terminated_after, Some(20.0));
 }
 

@@ -89,3 +89,19 @@ pub(crate) async fn annotate(context: &Context, key: &PodKey, uid: &str) -> Outc
     }
     Ok(Next::OnChange)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PDC-04: what was ranked is not ranked again before something changes, or five minutes have passed.
+    #[test]
+    fn nothing_new_is_ranked_again_after_five_minutes() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        assert!(!Ledger::default().is_current(Revision(7), at(0)), "nothing was ranked yet");
+        let ledger = Ledger { ranked: Some((Revision(7), at(1000))), ..Ledger::default() };
+        for (revision, now, is_current) in [(7, 1000, true), (7, 1299, true), (7, 1300, false), (8, 1001, false)] {
+            assert_eq!(ledger.is_current(Revision(revision), at(now)), is_current, "{revision} at {now}");
+        }
+    }
+}

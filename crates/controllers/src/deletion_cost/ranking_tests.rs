@@ -9,7 +9,8 @@ use super::*;
 /// Reads lines such as
 ///
 /// ```text
-/// pool p budget=1 after=Never static         (budgets are 100 % and `consolidateAfter` 0s unless said otherwise)
+/// pool p budget=1 budget=0:Drifted after=Never static
+///   (a budget may be for one reason only; it is 100 % and `consolidateAfter` 0s unless said otherwise)
 /// node a p cost=4 going tainted drifted held unsold plain  (pods follow: name, then `/` and what makes them)
 ///   pod/Job pod/ReplicaSet pod/StatefulSet pod/bare pod/system pod/owned pod/held  pod=<annotation>
 /// ```
@@ -38,7 +39,8 @@ fn cluster(text: &str) -> Cluster {
         let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key));
         let has = |word: &str| words.contains(&word);
         if words[0] == "pool" {
-            let pool = pool(words[1], value("budget="), value("after="), has("static"));
+            let budgets = words.iter().filter_map(|word| word.strip_prefix("budget=")).map(budget).collect();
+            let pool = pool(words[1], budgets, value("after="), has("static"));
             cluster.apply(Object::Pool(Arc::new(serde_json::from_value(pool).unwrap())));
             continue;
         }
@@ -56,10 +58,18 @@ fn cluster(text: &str) -> Cluster {
     cluster
 }
 
-fn pool(name: &str, budget: Option<&str>, after: Option<&str>, is_static: bool) -> Value {
+fn budget(text: &str) -> Value {
+    match text.split_once(':') {
+        Some((nodes, reason)) => json!({"nodes": nodes, "reasons": [reason]}),
+        None => json!({"nodes": text}),
+    }
+}
+
+fn pool(name: &str, budgets: Vec<Value>, after: Option<&str>, is_static: bool) -> Value {
+    let budgets = if budgets.is_empty() { vec![budget("100%")] } else { budgets };
     let class = json!({"group": "g", "kind": "K", "name": "default"});
     let mut spec = json!({
-        "disruption": {"consolidateAfter": after.unwrap_or("0s"), "budgets": [{"nodes": budget.unwrap_or("100%")}]},
+        "disruption": {"consolidateAfter": after.unwrap_or("0s"), "budgets": budgets},
         "template": {"spec": {"requirements": [], "nodeClassRef": class}}});
     if is_static {
         spec["replicas"] = json!(1);
@@ -192,6 +202,23 @@ fn budgets_bound_the_ranks() {
          node b p b1/ReplicaSet=1",
         &["a1 -2147483648", "b1 cleared"],
     );
+}
+
+/// PDC-01: drifted nodes are ranked within what budgets allow for drift, all others within what they allow for
+/// consolidation.
+#[test]
+fn each_group_has_its_own_budget() {
+    for (budget, drifted, ordinary) in [
+        ("budget=0:Drifted", "cleared", "-1"),
+        ("budget=0:Underutilized", "-1", "cleared"),
+        ("budget=0:Empty", "-2", "-1"),
+        ("budget=0:Unhealthy", "-2", "-1"),
+    ] {
+        let text = format!("pool p {budget}\nnode a p drifted a1/ReplicaSet=9\nnode b p b1/ReplicaSet=9");
+        let mut expected = [format!("a1 {drifted}"), format!("b1 {ordinary}")];
+        expected.sort_by_key(|line| line.ends_with("cleared"));
+        check(&text, &expected.each_ref().map(String::as_str));
+    }
 }
 
 /// PDC-03: only pods of ReplicaSets are written about, whatever people wrote there before.

@@ -14,6 +14,7 @@ use std::time::Duration;
 use api::lower::NodeFacts;
 use api::node_pool::DisruptionReason;
 use api::{NodeClaim, NodePool};
+use k8s_openapi::api::core::v1::ObjectReference;
 use model::PoolName;
 use tokio::time::Instant;
 
@@ -112,12 +113,44 @@ fn would_end(context: &Context, claim: &Arc<NodeClaim>) {
 
 /// Tells why a node stays, at the node and at its claim.
 fn report_kept(context: &Context, claim: &NodeClaim, node: &NodeFacts, kept: &Kept) {
+    for about in [about::node(node), about::claim(claim)] {
+        context.recorder.publish(context.now(), stays(about, node, kept));
+    }
+}
+
+fn stays(about: ObjectReference, node: &NodeFacts, kept: &Kept) -> Notice {
     let (reason, message, quiet) = match kept {
         Kept::Blocked(blocked) => ("DisruptionBlocked", blocked.sentence(), QUIET),
         Kept::ForBuffer => ("Unconsolidatable", format!("Node \"{}\" has buffer pods", node.name), LONG_QUIET),
     };
-    for about in [about::node(node), about::claim(claim)] {
-        let notice = Notice { about, tone: Tone::Normal, reason, message: message.clone(), quiet };
-        context.recorder.publish(context.now(), notice);
+    Notice { about, tone: Tone::Normal, reason, message, quiet }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use candidate::Blocked;
+
+    /// OBS-13, BUF-12: why a node stays, in words, and for how long that is not said again.
+    #[test]
+    fn a_node_says_why_it_stays() {
+        let node =
+            NodeFacts::lower(&serde_json::from_value(json!({"metadata": {"name": "n", "uid": "n"}})).unwrap()).unwrap();
+        let table = [
+            (
+                Kept::Blocked(Blocked::Nominated),
+                "Normal DisruptionBlocked: Node is nominated for a pending pod (Quiet { length: 120s, sameness: Words })",
+            ),
+            (
+                Kept::ForBuffer,
+                "Normal Unconsolidatable: Node \"n\" has buffer pods (Quiet { length: 900s, sameness: Reason })",
+            ),
+        ];
+        for (kept, expected) in table {
+            let Notice { tone, reason, message, quiet, .. } = stays(about::node(&node), &node, &kept);
+            assert_eq!(format!("{tone:?} {reason}: {message} ({quiet:?})"), expected);
+        }
     }
 }

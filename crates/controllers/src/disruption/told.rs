@@ -55,3 +55,36 @@ pub(super) fn ended(metrics: &Metrics, pool: &str) {
     metrics.voluntary.decisions.inc([DELETE, EMPTY, EMPTY]);
     metrics.voluntary.decisions_by_pool.inc([pool, DELETE, EMPTY, EMPTY]);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{Build, Naming};
+
+    /// MET-01: reasons in labels are in lower case, and all that budgets can be asked for are told.
+    #[test]
+    fn reasons_are_told_in_lower_case() {
+        let told = REASONS.map(|(reason, label)| format!("{reason:?} {label}"));
+        assert_eq!(told, ["Underutilized underutilized", "Empty empty", "Drifted drifted", "Unhealthy unhealthy"]);
+    }
+
+    /// OBS-01, MET-01: a look and a decision, each under its reason and the way of looking.
+    #[test]
+    fn looks_and_decisions_are_counted() {
+        let word = |text: &str| text.to_owned();
+        let build = Build { version: word("v"), goversion: word("g"), goarch: word("a"), commit: word("c") };
+        let metrics = Metrics::new(&build, Naming::default());
+        looked(&metrics, 7, Duration::from_secs(3));
+        ended(&metrics, "web");
+        let text = metrics.scrape();
+        for line in [
+            r#"eligible_nodes{reason="empty"} 7"#,
+            r#"decision_evaluation_duration_seconds_sum{reason="empty",consolidation_type="empty"} 3"#,
+            r#"decisions_total{decision="delete",reason="empty",consolidation_type="empty"} 1"#,
+            r#"decisions_by_nodepool_total{nodepool="web",decision="delete",reason="empty",consolidation_type="empty"} 1"#,
+        ] {
+            let line = format!("karpenter_voluntary_disruption_{line}");
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
+}

@@ -259,6 +259,20 @@ mod tests {
         }
     }
 
+    /// MET-01: a drain without a deadline is graceful, one without any time forceful, and all others end eventually.
+    #[test]
+    fn a_grace_period_decides_how_a_drain_ends() {
+        let table = [(None, "graceful"), (Some("0s"), "forceful"), (Some("1s"), "eventual"), (Some("24h"), "eventual")];
+        for (grace, expected) in table {
+            let claim = json!({
+                "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "c"},
+                "spec": {"requirements": [], "nodeClassRef": {"group": "g", "kind": "K", "name": "n"},
+                    "terminationGracePeriod": grace},
+            });
+            assert_eq!(termination_mode(&serde_json::from_value(claim).unwrap()), expected, "{grace:?}");
+        }
+    }
+
     #[test]
     fn a_condition_of_the_future_counts_from_the_claims_creation() {
         let claim = |changed: &str| {

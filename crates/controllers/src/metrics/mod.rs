@@ -155,3 +155,7 @@ impl Metrics {
         page.into_text()
     }
 }
+
+#[cfg(test)]
+#[path = "counted_tests.rs"]
+mod tests;

@@ -129,6 +129,37 @@ fn the_table_has_every_metric_of_the_reference() {
     }
 }
 
+/// OBS-01: values fall between the bounds that dashboards were made for: how many there are, the first and the last.
+#[test]
+fn histograms_have_the_bounds_of_the_reference() {
+    let table = [
+        ("karpenter_scheduler_scheduling_duration_seconds", 45, 0.005, 600.0),
+        ("karpenter_pods_bound_duration_seconds", 45, 0.005, 600.0),
+        ("karpenter_pods_provisioning_bound_duration_seconds", 45, 0.005, 600.0),
+        ("karpenter_pods_provisioning_startup_duration_seconds", 45, 0.005, 600.0),
+        ("karpenter_pods_scheduling_decision_duration_seconds", 45, 0.005, 600.0),
+        ("karpenter_voluntary_disruption_decision_evaluation_duration_seconds", 45, 0.005, 600.0),
+        ("karpenter_nodes_lifetime_duration_seconds", 21, 900.0, 2_592_000.0),
+        ("karpenter_nodeclaims_instance_termination_duration_seconds", 11, 1.0, 1024.0),
+        ("karpenter_nodeclaims_termination_duration_seconds", 12, 1.0, 2048.0),
+        ("karpenter_nodes_reboot_duration_seconds", 8, 10.0, 1280.0),
+        ("karpenter_nodes_reboot_recovery_duration_seconds", 8, 10.0, 1280.0),
+        ("karpenter_consolidation_score", 8, 0.1, 10.0),
+        ("karpenter_cloudprovider_duration_seconds", 11, 0.005, 10.0),
+        ("operator_nodeclaim_status_condition_transition_seconds", 15, 0.5, 8192.0),
+        ("operator_nodeclaim_termination_duration_seconds", 15, 0.5, 8192.0),
+    ];
+    for (name, count, first, last) in table {
+        let row = table_row(name);
+        let Kind::Histogram(bounds) = row.kind else { panic!("{name} is a {}", row.kind) };
+        assert_eq!((bounds.len(), bounds.first(), bounds.last()), (count, Some(&first), Some(&last)), "{name}");
+    }
+}
+
+fn table_row(name: &str) -> &'static Row {
+    table().find(|row| row.name == name).unwrap_or_else(|| panic!("there is no {name}"))
+}
+
 /// Names are unique, counters say that they are totals, and every row says what it tells.
 #[test]
 fn the_table_is_well_formed() {

@@ -65,11 +65,14 @@ mod tests {
     fn claims_of_another_version_are_brought_up_to_date() {
         let both = json!({"karpenter.sh/nodepool-hash": "42", "karpenter.sh/nodepool-hash-version": "v3"});
         let version = json!({"karpenter.sh/nodepool-hash-version": "v3"});
-        let drifted = json!([{"type": "Drifted", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+        let said =
+            |status: &str| json!([{"type": "Drifted", "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+        let drifted = said("True");
         let table = [
             ("p", "v2", json!([]), Some(&both)),
             ("p", "", json!([]), Some(&both)),
             ("p", "v2", drifted.clone(), Some(&version)),
+            ("p", "v2", said("False"), Some(&version)),
             ("p", "v3", json!([]), None),
             ("p", "v3", drifted, None),
             ("other", "v2", json!([]), None),

@@ -47,7 +47,7 @@ fn without_pools_there_is_one_reason() {
     assert_eq!(reasons(&unplaced(vec![])), "no dynamic nodepools found");
 }
 
-/// PROV-55: one event names the reason of every pool, and is not repeated for five minutes, be it that its numbers
+/// PROV-55, OBS-13: one event names the reason of every pool, and is not repeated for five minutes, be it that its numbers
 /// change.
 #[test]
 fn failures_name_every_pool() {
@@ -62,7 +62,7 @@ fn failures_name_every_pool() {
     );
 }
 
-/// PROV-21: a pool that can make no node is told of, with the cause if it is a wish for variety.
+/// PROV-21, OBS-13: a pool that can make no node is told of, with the cause if it is a wish for variety.
 #[test]
 fn barren_pools_are_told_of() {
     let pool: NodePool = serde_json::from_value(json!({
@@ -81,7 +81,7 @@ fn barren_pools_are_told_of() {
     }
 }
 
-/// PROV-54: the claim, the node, or both by name; a pod is told once in two minutes.
+/// PROV-54, OBS-13: the claim, the node, or both by name; a pod is told once in two minutes.
 #[test]
 fn nominations_name_claim_and_node() {
     let managed = ManagedKind { group: "karpenter.kwok.sh".to_owned(), kind: "KWOKNodeClass".to_owned() };

@@ -207,3 +207,80 @@ fn member(cluster: &Cluster, claim: &Arc<NodeClaim>, costs: DeletionCosts, now: 
     };
     Member { claim: name_of(claim), created, load }
 }
+
+#[cfg(test)]
+mod tests {
+    use api::lower::NodeFacts;
+    use model::Vocabulary;
+    use serde_json::json;
+    use state::ManagedKind;
+
+    use super::*;
+
+    const CREATED: i64 = 10_000;
+
+    /// What would be lost half an hour after a claim was made. The claim is `launched` or not, has a `life=1h` or none, and
+    /// on its node are pods by what owns them, with `!` if they ask not to be disturbed and `done` if they have ended.
+    fn lost(words: &str) -> String {
+        let managed = ManagedKind { group: "g".to_owned(), kind: "K".to_owned() };
+        let mut cluster = Cluster::new(Arc::new(Vocabulary::core()), managed);
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let life = words.iter().find_map(|word| word.strip_prefix("life=")).unwrap_or("Never");
+        let provider = words.contains(&"launched").then_some("kwok://n");
+        let claim: NodeClaim = serde_json::from_value(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": {"name": "c", "uid": "c", "creationTimestamp": at(CREATED).to_string()},
+            "spec": {"requirements": [], "nodeClassRef": {"group": "g", "kind": "K", "name": "n"}, "expireAfter": life},
+            "status": {"providerID": provider},
+        }))
+        .unwrap();
+        let claim = Arc::new(claim);
+        cluster.apply(Object::Claim(Arc::clone(&claim)));
+        let node = json!({"metadata": {"name": "n", "uid": "n"}, "spec": {"providerID": "kwok://n"}});
+        let node = NodeFacts::lower(&serde_json::from_value(node).unwrap()).unwrap();
+        cluster.apply(Object::Node(Arc::new(node)));
+        let pods = words.iter().filter(|word| word.starts_with(|first: char| first.is_ascii_uppercase()));
+        for (index, word) in pods.enumerate() {
+            let (owner, state) = word.split_once('=').unwrap_or((word, ""));
+            let protected = owner.ends_with('!').then_some("true");
+            let kind = owner.trim_end_matches('!');
+            let version = if kind == "Node" { "v1" } else { "apps/v1" };
+            let owner = json!([{"apiVersion": version, "kind": kind, "name": "o", "uid": "o"}]);
+            let phase = if state == "done" { "Succeeded" } else { "Running" };
+            let pod = json!({
+                "metadata": {"name": index.to_string(), "namespace": "shop", "uid": index.to_string(),
+                    "ownerReferences": owner, "annotations": {"karpenter.sh/do-not-disrupt": protected.unwrap_or("no")}},
+                "spec": {"containers": [], "nodeName": "n"}, "status": {"phase": phase}});
+            let pod = PodFacts::lower(&serde_json::from_value(pod).unwrap(), &Vocabulary::core()).unwrap();
+            cluster.apply(Object::Pod(Arc::new(pod)));
+        }
+        match member(&cluster, &claim, DeletionCosts::Theirs, at(CREATED + 1800)).load {
+            Load::Unlaunched => "nothing yet".to_owned(),
+            Load::Empty => "nothing".to_owned(),
+            Load::Busy { is_protected, cost } => format!("{cost}{}", if is_protected { "!" } else { "" }),
+        }
+    }
+
+    /// STAT-03: what counts as empty, and what pods weigh: daemons nothing unless they ask not to be disturbed, and all
+    /// others less the sooner their node ends anyway.
+    #[test]
+    fn a_claim_weighs_what_is_lost_with_it() {
+        let table = [
+            ("", "nothing yet"),
+            ("life=1h", "nothing yet"),
+            ("launched", "nothing"),
+            ("launched DaemonSet Node", "nothing"),
+            ("launched ReplicaSet=done ReplicaSet!=done", "nothing"),
+            ("launched DaemonSet!", "1!"),
+            ("launched ReplicaSet", "1"),
+            ("launched ReplicaSet StatefulSet", "2"),
+            ("launched ReplicaSet! StatefulSet", "2!"),
+            ("launched life=1h ReplicaSet", "0.5"),
+            ("launched life=2h ReplicaSet!", "0.75!"),
+        ];
+        for (words, expected) in table {
+            assert_eq!(lost(words), expected, "{words}");
+        }
+    }
+}

@@ -73,3 +73,50 @@ fn limits_count_what_may_come_and_what_is_not_gone() {
         "#]],
     );
 }
+
+/// OBS-06: a pool costs what its machines cost where they are and as they are paid for, overlays included, until their
+/// claims are gone; claims without a machine, and machines that nobody sells, cost nothing.
+#[test]
+fn pools_cost_what_their_machines_cost() {
+    check(
+        "overlays
+         type m cpu=4 offer=a:0.10 offer=b:0.25
+         type x cpu=8 offer=a:1.50
+         pool web
+         pool idle
+         ? costs
+         claim c1 pool=web
+         ? costs
+         claim c1 pool=web label=type=m label=zone=a label=karpenter.sh/capacity-type=on-demand
+         claim c2 pool=web label=type=m label=zone=b label=karpenter.sh/capacity-type=on-demand
+         claim c3 pool=web label=type=x label=zone=a label=karpenter.sh/capacity-type=on-demand
+         ? costs
+         claim c4 pool=web label=type=x label=zone=a label=karpenter.sh/capacity-type=on-demand going
+         # Nobody sells any of these.
+         claim d1 pool=web label=type=x label=zone=b label=karpenter.sh/capacity-type=on-demand
+         claim d2 pool=web label=type=x label=zone=a label=karpenter.sh/capacity-type=spot
+         claim d3 pool=web label=type=y label=zone=a label=karpenter.sh/capacity-type=on-demand
+         claim d4 pool=web label=type=x label=zone=a
+         claim d5 label=type=x label=zone=a label=karpenter.sh/capacity-type=on-demand
+         ? costs
+         overlay cheap require=type:In:x price=0.50
+         ? costs
+         gone claim c4
+         gone claim c2
+         ? costs",
+        expect![[r#"
+            idle $0
+            web $0
+            idle $0
+            web $0
+            idle $0
+            web $1.85
+            idle $0
+            web $3.35
+            idle $0
+            web $1.35
+            idle $0
+            web $0.6
+        "#]],
+    );
+}

@@ -28,7 +28,7 @@
 //! keep web                                                   (we nominate it to its seat; pods say nominated=n1)
 //! at      15                                                 (the clock)
 //! ? wakes | places | pending | bound | faults | daemons | pools | tracked | capacity default | nominated c1 n1
-//! ? complete | types | overlays | attached n1 | untried web
+//! ? complete | types | costs | overlays | attached n1 | untried web
 //! ```
 //!
 //! Short keys stand for long labels: `zone`, `pool`, `type`, `registered`, `initialized`, `hostname`; and for the taints
@@ -191,6 +191,10 @@ impl Script {
             }
             ["types"] => {
                 self.snapshot().pools.iter().flat_map(|pool| pool.types.iter().map(|kind| sold(pool, kind))).collect()
+            }
+            ["costs"] => {
+                let cost = |(pool, cost): (&PoolName, &model::Price)| format!("{pool} ${}", cost.dollars());
+                self.cluster.costs().iter().map(cost).collect()
             }
             ["overlays"] => {
                 let verdict = |(facts, verdict): (&Arc<api::lower::OverlayFacts>, OverlayVerdict)| {

@@ -129,6 +129,13 @@ impl Stage {
         told
     }
 
+    /// How often buffers were looked at.
+    fn looks(&self) -> u64 {
+        let metrics = self.controller.metrics();
+        let lines = metrics.lines().filter(|line| line.contains("reconcile_total{controller=\"capacitybuffer\""));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    }
+
     /// How often buffers were written.
     fn status_writes(&self) -> usize {
         let history = self.world.server().history();
@@ -143,7 +150,7 @@ fn template(app: &str, cpu: &str) -> Value {
 
 const RESOLVED: &str = "ReadyForProvisioning=True Resolved: Pod template resolved successfully";
 
-/// BUF-01, BUF-06, BUF-07, BUF-09: a buffer of a PodTemplate gets nodes without a pod, and says so; a change of the
+/// BUF-01, BUF-05, BUF-06, BUF-07, BUF-09: a buffer of a PodTemplate gets nodes without a pod, and says so; a change of the
 /// template is followed.
 #[test]
 fn a_pod_template_becomes_room() {
@@ -160,7 +167,9 @@ fn a_pod_template_becomes_room() {
             "2\n{RESOLVED}\nProvisioning=True FitsExistingCapacity: All 2 virtual pods fit on existing capacity"
         );
         assert_eq!(stage.status("default", "spare").await, expected);
-        assert_eq!((stage.nodes().await, stage.running().await), (2, 0));
+        assert_eq!(stage.nodes().await, 2);
+        let pods: Api<Pod> = Api::all(stage.client.clone());
+        assert_eq!(pods.list(&ListParams::default()).await.unwrap().items.len(), 0, "nobody made a pod");
         let template = async || {
             let status = stage.buffers("default").get("spare").await.unwrap().status.unwrap();
             (status.pod_template_ref.unwrap().name, status.pod_template_generation.unwrap())
@@ -230,7 +239,7 @@ fn room_of_fixed_size_is_made_again() {
     });
 }
 
-/// BUF-12, BUF-13, BUF-21: empty nodes stay for as long as there is a buffer, and go when it goes or breaks.
+/// BUF-12, BUF-13, BUF-18, BUF-21: empty nodes stay for as long as there is a buffer, and go when it goes or breaks.
 #[test]
 fn nodes_go_with_their_buffer() {
     for ending in ["deleted", "broken", "emptied"] {
@@ -245,6 +254,8 @@ fn nodes_go_with_their_buffer() {
                 assert!(message.starts_with("Node \"") && message.ends_with("\" has buffer pods"), "{message}");
             }
             assert_eq!(told.values().flatten().count(), 4, "once in a quarter of an hour, for each node");
+            let told = stage.events("DisruptionBlocked").await;
+            assert!(told.is_empty(), "nobody is expected there: {told:?}");
             match ending {
                 "deleted" => {
                     stage.buffers("default").delete("spare", &DeleteParams::default()).await.unwrap();
@@ -307,7 +318,31 @@ fn nodes_with_room_are_replaced_within_limits() {
     });
 }
 
-/// A quiet buffer costs nothing: no call to the API server, however often it is looked at.
+/// BUF-14, BUF-15: nodes whose life is over are replaced, room and all, and never beyond the pool's limit.
+#[test]
+fn nodes_with_room_expire() {
+    let class = json!({"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"});
+    let template = json!({"spec": {"nodeClassRef": class, "expireAfter": "10m", "requirements": [
+        {"key": "karpenter.kwok.sh/instance-cpu", "operator": "In", "values": ["4"]}]}});
+    Stage::play_with(&json!({"limits": {"nodes": "3"}, "template": template}), async |stage| {
+        stage.pod_template("default", "small", "2").await;
+        stage.buffer("default", "spare", json!({"podTemplateRef": {"name": "small"}, "replicas": 2})).await;
+        stage.after(60).await;
+        let names = async || -> Vec<String> { stage.claims().await.iter().map(ResourceExt::name_any).collect() };
+        let before = names().await;
+        assert_eq!(before.len(), 2);
+        for _ in 0..700 {
+            stage.after(1).await;
+            assert!(names().await.len() <= 3, "no more than the pool may have");
+        }
+        let after = names().await;
+        assert_eq!((after.len(), stage.nodes().await), (2, 2));
+        assert!(before.iter().all(|name| !after.contains(name)), "{before:?} {after:?}");
+        assert!(stage.provisioning("spare").await.starts_with("True FitsExistingCapacity"));
+    });
+}
+
+/// BUF-10: a quiet buffer is looked at every half minute, and costs nothing: no call to the API server, however often.
 #[test]
 fn a_quiet_buffer_is_not_written() {
     Stage::play(async |stage| {
@@ -316,7 +351,9 @@ fn a_quiet_buffer_is_not_written() {
         stage.after(120).await;
         // The buffer itself, how it was understood, that nodes are needed, that they are there.
         assert_eq!(stage.status_writes(), 4);
+        let before = stage.looks();
         stage.after(3600).await;
+        assert_eq!(stage.looks() - before, 120);
         assert_eq!((stage.nodes().await, stage.status_writes()), (2, 4));
     });
 }

@@ -137,6 +137,8 @@ fn pods_say_who_should_leave_first() {
         stage.after(70).await;
         let costs = stage.costs().await;
         assert!(costs.contains(&said("-1", 4 - same)) && costs.contains(&vec![None; same]), "{costs:?}");
+        let pods = stage.pods().list(&ListParams::default()).await.unwrap().items;
+        assert!(pods.iter().all(|pod| pod.annotations().get("own").is_some_and(|own| own == "kept")), "only ours goes");
     });
 }
 
@@ -179,6 +181,26 @@ fn writes_that_go_wrong_are_counted() {
             assert!(stage.costs().await.iter().flatten().all(Option::is_some));
         });
     }
+}
+
+/// PDC-05: whoever writes a pod while we are about to has the last word, and the next round looks again.
+#[test]
+fn pods_that_change_meanwhile_are_left_alone() {
+    let late = Wrong::first(4, "patch pods", CallFault::Late);
+    Stage::play(Some(Arc::clone(&late) as Arc<dyn Meddler>), async |stage| {
+        while late.left() > 0 {
+            stage.after(1).await;
+        }
+        for pod in stage.pods().list(&ListParams::default()).await.unwrap() {
+            let theirs = Patch::Merge(json!({"metadata": {"annotations": {COST: "7"}}}));
+            stage.pods().patch(&pod.name_any(), &PatchParams::default(), &theirs).await.unwrap();
+        }
+        stage.after(20).await;
+        assert_eq!(stage.costs().await.concat(), said("7", 4));
+        assert_eq!((stage.counted("skipped_conflict"), stage.counted("updated")), (4, 0));
+        stage.after(70).await;
+        assert!(stage.costs().await.concat().iter().all(|cost| cost.as_deref() != Some("7")), "ours again");
+    });
 }
 
 /// PDC-05: a pod that goes before it is written is no failure.

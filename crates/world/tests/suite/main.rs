@@ -13,6 +13,7 @@ mod monitoring;
 mod overlays;
 mod planted;
 mod pool_status;
+mod process;
 mod promises;
 mod repair;
 mod repeat;

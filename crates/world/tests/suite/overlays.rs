@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use world::{Action, CloudKind, ControllerSettings, Player, World, WorldSettings, run_in_virtual_time, sleep_until};
 
 use crate::kwok_world::{KwokWorld, condition, node_class, pod, pool, tell};
+use crate::lifecycle::provider::Script;
 
 /// OVL-05: a pod wants a resource that only an overlay promises, of one type. With the gate a claim for that type is
 /// made; without it the overlay means nothing.
@@ -109,6 +110,48 @@ fn overlays_say_what_became_of_them() {
         story.sleep(10).await;
         assert_eq!(told(story, "one").await.unwrap(), "True ValidationSucceeded: ");
     });
+}
+
+/// OVL-07, OVL-08: a pool of which nobody says what it can buy is not planned with and keeps neither an overlay nor
+/// another pool waiting; once it is said, the pool is planned with as overlays have it.
+#[test]
+fn a_pool_without_an_answer_blocks_nobody() {
+    run_in_virtual_time(7, async {
+        let world = World::start(WorldSettings::new(7, CloudKind::Kwok));
+        let provider = Script::default();
+        provider.order(|orders| orders.sells_nothing_to = Some("alpha".to_owned()));
+        let settings =
+            ControllerSettings { around: Some(provider.around(world.clock())), ..ControllerSettings::default() };
+        let settings = settings.with("DISABLE_LEADER_ELECTION", "true").with("FEATURE_GATES", "NodeOverlay=true");
+        let _controller = world.start_controller("alpha", &settings).unwrap();
+        let player = Player::new(&world);
+        let (alpha, omega) = (pool("alpha", json!({"weight": 10})), pool("omega", json!({})));
+        let first = pod("first", "3", None, &json!({}));
+        player.perform(&Action::Apply(vec![node_class(), alpha, omega, priced("one", 5, "0.5"), first])).await.unwrap();
+        let claims: Api<NodeClaim> = Api::all(world.client());
+        let made = async || -> Vec<String> {
+            let made = |claim: NodeClaim| {
+                let of = |map: Option<std::collections::BTreeMap<String, String>>, key: &str| {
+                    map.and_then(|map| map.get(key).cloned()).unwrap_or_default()
+                };
+                let pool = of(claim.metadata.labels, "karpenter.sh/nodepool");
+                format!("{pool} {}", of(claim.metadata.annotations, "karpenter.sh/price-overlay-applied"))
+            };
+            claims.list(&ListParams::default()).await.unwrap().items.into_iter().map(made).collect()
+        };
+        sleep_until(world.clock(), Duration::from_secs(30)).await;
+        assert_eq!(made().await, ["omega true"]);
+        let overlays: Api<api::NodeOverlay> = Api::all(world.client());
+        let said = overlays.get("one").await.unwrap().status.and_then(|status| status.conditions);
+        assert_eq!(condition(said.as_ref(), "ValidationSucceeded").unwrap(), "True ValidationSucceeded: ");
+        provider.order(|orders| orders.sells_nothing_to = None);
+        player.perform(&Action::Apply(vec![pod("second", "3", None, &json!({}))])).await.unwrap();
+        sleep_until(world.clock(), Duration::from_secs(60)).await;
+        let mut found = made().await;
+        found.sort();
+        assert_eq!(found, ["alpha true", "omega true"]);
+    })
+    .unwrap();
 }
 
 /// OVL-09: the claim tells that a price was changed by an overlay.

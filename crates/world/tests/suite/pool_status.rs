@@ -68,6 +68,60 @@ fn a_node_that_joins_makes_a_pool_healthy() {
     });
 }
 
+/// API-41, API-42, API-43, API-44, API-58: a pool that the schema lets pass and nobody could use says what is wrong, and
+/// is not ready; a capacity type that does not exist beside one that does is no fault.
+#[test]
+fn faulty_pools_say_why_and_are_not_ready() {
+    let taint = json!({"key": "example.com/t", "effect": "NoSchedule"});
+    let capacity = |values: &[&str], least: Option<u32>| {
+        json!({"requirements": [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": values,
+            "minValues": least}]})
+    };
+    let cases = [
+        (
+            json!({"requirements": [{"key": "team", "operator": "In", "values": ["a b"]}]}),
+            "invalid value: invalid value a b for key team, ",
+        ),
+        (
+            json!({"taints": [taint], "startupTaints": [taint]}),
+            "duplicate taint Key/Effect pair example.com/t=NoSchedule",
+        ),
+        (
+            capacity(&["sport"], None),
+            "invalid value: no valid values found in [\"sport\"] for karpenter.sh/capacity-type",
+        ),
+        (
+            capacity(&["sport", "spot"], Some(2)),
+            "invalid value: karpenter.sh/capacity-type has 1 valid values, minValues needs 2",
+        ),
+        (capacity(&["sport", "spot"], None), ""),
+    ];
+    tell("", async |story: &KwokWorld| {
+        let _controller = story.start("alpha");
+        story.apply(vec![node_class()]).await;
+        for (number, (template, _)) in cases.iter().enumerate() {
+            let mut faulty = pool(&format!("pool-{number}"), json!({}));
+            let spec = faulty["spec"]["template"]["spec"].as_object_mut().unwrap();
+            spec.extend(template.as_object().unwrap().clone());
+            story.apply(vec![faulty]).await;
+        }
+        story.sleep(10).await;
+        for (number, (template, fault)) in cases.iter().enumerate() {
+            let found = story.pool(&format!("pool-{number}")).await;
+            let told = |type_: &str| pool_condition(&found, type_).unwrap();
+            if fault.is_empty() {
+                assert_eq!(told("ValidationSucceeded"), "True ValidationSucceeded: ", "{template}");
+                assert_eq!(told("Ready"), "True Ready: ", "{template}");
+            } else {
+                let expected = format!("False NodePoolValidationFailed: {fault}");
+                assert!(told("ValidationSucceeded").starts_with(&expected), "{}", told("ValidationSucceeded"));
+                assert_eq!(told("Ready"), "False UnhealthyDependents: ValidationSucceeded=False", "{template}");
+            }
+            assert_eq!(told("NodeClassReady"), "True NodeClassReady: ");
+        }
+    });
+}
+
 /// Patches the class; its nodes join after the delay.
 async fn delay_nodes(story: &KwokWorld, delay: Option<&str>) {
     let classes: Api<api::KWOKNodeClass> = Api::all(story.world.client());
@@ -102,6 +156,29 @@ fn nodes_that_do_not_join_make_a_pool_unhealthy() {
         assert_eq!(told(HEALTHY).await, "True NodeRegistrationHealthy: ");
         let generation = story.pool("default").await.status.and_then(|status| status.node_class_observed_generation);
         assert_eq!(generation, Some(3), "that of the class");
+    });
+}
+
+/// API-48: claims that only bear a pool's name do not speak for it.
+#[test]
+fn strays_say_nothing_about_a_pool() {
+    tell("", async |story: &KwokWorld| {
+        let _controller = story.start("alpha");
+        story.apply(vec![node_class(), pool("default", json!({}))]).await;
+        delay_nodes(story, Some("10h")).await;
+        let mut stray = pool("stray", json!({}))["spec"]["template"].clone();
+        stray["apiVersion"] = json!("karpenter.sh/v1");
+        stray["kind"] = json!("NodeClaim");
+        for name in ["one", "two"] {
+            stray["metadata"] = json!({"name": name, "labels": {"karpenter.sh/nodepool": "default"}});
+            story.apply(vec![stray.clone()]).await;
+        }
+        story.sleep(60).await;
+        assert_eq!(story.claims().await.len(), 2);
+        story.sleep(30 * 60).await;
+        assert_eq!(story.claims().await.len(), 0, "both were given up");
+        let told = pool_condition(&story.pool("default").await, HEALTHY).unwrap();
+        assert!(told.starts_with("Unknown AwaitingReconciliation"), "{told}");
     });
 }
 
@@ -181,6 +258,15 @@ fn hashes_of_another_version_are_replaced() {
             story.claims().await.iter().map(|claim| stamp(claim.annotations())).collect();
         assert_eq!(found, [("1".to_owned(), "v3".to_owned()), (hash.clone(), "v3".to_owned())]);
         assert_eq!(stamp(story.pool("fixed").await.annotations()), (hash, "v3".to_owned()));
+        // A pool that has the new version means that its claims can be compared with it: they come first.
+        let history = story.world.server().history();
+        let own =
+            history.iter().filter(|call| call.actor == world::accounts::KARPENTER && call.verb.as_str() == "patch");
+        let stamped: Vec<&str> = own
+            .filter(|call| call.subresource.is_none() && ["nodeclaims", "nodepools"].contains(&call.resource.as_str()))
+            .map(|call| call.resource.as_str())
+            .collect();
+        assert_eq!(stamped[stamped.len() - 3..], ["nodeclaims", "nodeclaims", "nodepools"]);
     });
 }
 

@@ -291,21 +291,46 @@ fn every_metric_is_told() {
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
-/// OBS-05: with the flag, neither pods, nodes and pools nor conditions are told of one by one.
+/// Metrics in whose names these words stand describe single pods, nodes or pools.
+const OF_SINGLE_OBJECTS: [&str; 15] = [
+    "karpenter_cluster_utilization_percent",
+    "karpenter_nodes_allocatable",
+    "karpenter_nodes_current_lifetime_seconds",
+    "karpenter_nodes_system_overhead",
+    "karpenter_nodes_total_",
+    "karpenter_nodepools_cost_total",
+    "karpenter_nodepools_limit",
+    "karpenter_nodepools_usage",
+    "karpenter_pods_bound_duration_seconds",
+    "karpenter_pods_provisioning_",
+    "karpenter_pods_startup_duration_seconds",
+    "karpenter_pods_state",
+    "karpenter_pods_unbound_time_seconds",
+    "karpenter_pods_unstarted_time_seconds",
+    "operator_",
+];
+
+/// OBS-05: with the flag, neither pods, nodes and pools nor conditions are told of one by one; everything else is told.
 #[test]
 fn observability_of_the_state_can_be_reduced() {
     let (full, reduced) = (events_and_scrape("false"), events_and_scrape("true"));
-    for prefix in ["karpenter_pods_state", "karpenter_nodes_allocatable", "karpenter_nodepools_usage", "operator_"] {
-        assert!(full.1.contains(prefix) && !reduced.1.contains(prefix), "{prefix}");
+    let names = |scrape: &str| -> BTreeSet<String> {
+        let described = scrape.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+        described.map(ToOwned::to_owned).collect()
+    };
+    let is_single = |name: &&String| OF_SINGLE_OBJECTS.iter().any(|prefix| name.starts_with(prefix));
+    let (all, left) = (names(&full.1), names(&reduced.1));
+    for prefix in OF_SINGLE_OBJECTS {
+        assert!(all.iter().any(|name| name.starts_with(prefix)), "{prefix}");
     }
-    for kept in ["karpenter_nodeclaims_created_total", "karpenter_cluster_state_node_count"] {
-        assert!(reduced.1.contains(kept), "{kept}");
-    }
+    let expected: BTreeSet<String> = all.iter().filter(|name| !is_single(name)).cloned().collect();
+    assert_eq!(left, expected);
     let transitions = |events: &[String]| events.iter().filter(|event| event.contains("transitioned")).count();
     assert!(transitions(&full.0) > 0 && transitions(&reduced.0) == 0);
 }
 
-/// OBS-10: condition transitions and the end of finalizers are events of the object, in the reference's words.
+/// OBS-10, OBS-11: condition transitions and the end of finalizers are events of the object, in the reference's words and
+/// from the reference's source.
 #[test]
 fn transitions_and_finalizers_are_events() {
     let (events, _) = events_and_scrape("false");
@@ -316,7 +341,8 @@ fn transitions_and_finalizers_are_events() {
         "NodeClaim Normal Finalized Finalized karpenter.sh/termination",
         "Node Normal Finalized Finalized karpenter.sh/termination",
     ] {
-        assert!(events.iter().any(|event| event == expected), "{expected}\n{}", events.join("\n"));
+        let expected = format!("karpenter: {expected}");
+        assert!(events.contains(&expected), "{expected}\n{}", events.join("\n"));
     }
 }
 
@@ -329,7 +355,8 @@ fn events_and_scrape(reduced: &'static str) -> (Vec<String>, String) {
             .with("DISABLE_CLUSTER_STATE_OBSERVABILITY", reduced);
         let controller = world.start_controller("alpha", &settings).unwrap();
         let player = Player::new(&world);
-        let objects = vec![class(), pool("100%", &[]), workload("Deployment", "web", "3", Some(1))];
+        let giant = lonely_pod("giant", pod_spec("1000"));
+        let objects = vec![class(), pool("100%", &[]), workload("Deployment", "web", "3", Some(1)), giant];
         player.perform(&Action::Apply(objects)).await.unwrap();
         sleep_until(world.clock(), Duration::from_secs(100)).await;
         let scrape = controller.metrics();
@@ -339,9 +366,10 @@ fn events_and_scrape(reduced: &'static str) -> (Vec<String>, String) {
         let events: Api<Event> = Api::all(world.client());
         let events = events.list(&ListParams::default()).await.unwrap().items;
         let text = |event: Event| {
-            let Event { involved_object, type_, reason, message, .. } = event;
+            let Event { involved_object, type_, reason, message, source, .. } = event;
+            let source = source.and_then(|source| source.component).unwrap_or_default();
             let parts = [involved_object.kind, type_, reason, message];
-            parts.map(Option::unwrap_or_default).join(" ")
+            format!("{source}: {}", parts.map(Option::unwrap_or_default).join(" "))
         };
         (events.into_iter().map(text).collect(), scrape)
     })
@@ -374,6 +402,43 @@ fn leader_election_can_be_disabled() {
             (disabled == "false", disabled == "false")
         );
         assert_eq!(sum(&scrape, "karpenter_nodeclaims_created_total", &[("nodepool", "default")]), 1.0, "{disabled}");
+    }
+}
+
+/// One pod on one node after a minute, and what the controller told then.
+fn scrape_with(settings: ControllerSettings) -> String {
+    run_in_virtual_time(16, async move {
+        let world = World::start(WorldSettings::new(16, CloudKind::Kwok));
+        let settings = settings.with("DISABLE_LEADER_ELECTION", "true");
+        let controller = world.start_controller("alpha", &settings).unwrap();
+        let objects = vec![class(), pool("100%", &[]), workload("Deployment", "web", "3", Some(1))];
+        Player::new(&world).perform(&Action::Apply(objects)).await.unwrap();
+        sleep_until(world.clock(), Duration::from_secs(60)).await;
+        controller.metrics()
+    })
+    .unwrap()
+}
+
+/// CFG-06: how much is done at once follows the processor time that the container asked for.
+#[test]
+fn passes_at_once_grow_with_cores() {
+    for (millicores, passes) in [("1000", 128.0), ("-1", 128.0), ("30500", 583.0), ("60000", 1024.0)] {
+        let scrape = scrape_with(ControllerSettings::default().with("CPU_REQUESTS", millicores));
+        let most = |controller: &str| {
+            sum(&scrape, "controller_runtime_max_concurrent_reconciles", &[("controller", controller)])
+        };
+        let expected = (passes, 4.0 * passes);
+        assert_eq!((most("provisioner"), most("nodeclaim.lifecycle")), expected, "{millicores}");
+    }
+}
+
+/// CFG-07: a process that holds more than its soft limit leaves the series of single pods out, and nothing else.
+#[test]
+fn pods_are_left_out_where_memory_is_scarce() {
+    for (limit, is_told) in [("1000000", false), ("1000000000000000", true), ("-1", true)] {
+        let scrape = scrape_with(ControllerSettings::default().with("MEMORY_LIMIT", limit));
+        assert_eq!(scrape.contains("karpenter_pods_state{"), is_told, "{limit}");
+        assert!(scrape.contains("karpenter_nodes_allocatable{"), "{limit}");
     }
 }
 

@@ -149,7 +149,34 @@ fn nodes_go_in_the_order_of_what_is_lost_with_them() {
         }
         let pods: Vec<String> = story.pods().await.iter().map(ResourceExt::name_any).collect();
         assert_eq!(pods, ["held"], "the others were evicted");
+        story.scale_pool("fixed", 0).await;
+        story.sleep(60).await;
+        assert!(
+            story.claims().await.iter().all(|claim| claim.metadata.deletion_timestamp.is_some()),
+            "last, but it goes"
+        );
     });
+}
+
+/// PDC-06: what people say about deletion costs of pods counts as long as we do not write them ourselves.
+#[test]
+fn deletion_costs_count_while_they_are_not_ours() {
+    for (gates, is_counted) in [(GATE, true), ("StaticCapacity PodDeletionCostManagement", false)] {
+        tell(gates, async |story: &KwokWorld| {
+            let _controller = story.start("alpha");
+            story.apply(vec![node_class(), pool("fixed", json!({"replicas": 2}))]).await;
+            story.sleep(60).await;
+            let nodes: Vec<String> = story.claims().await.iter().map(node_of).collect();
+            let [first, last] = &nodes[..] else { panic!("{nodes:?}") };
+            let cheap = json!({"controller.kubernetes.io/pod-deletion-cost": "-2000000000"});
+            story.apply(vec![pod("one", "1", Some(first), &json!({})), pod("two", "1", Some(last), &cheap)]).await;
+            story.sleep(30).await;
+            story.scale_pool("fixed", 1).await;
+            story.sleep(60).await;
+            let left: Vec<String> = story.nodes().await.iter().map(ResourceExt::name_any).collect();
+            assert_eq!(left, [if is_counted { first } else { last }.clone()], "{gates}");
+        });
+    }
 }
 
 /// STAT-03: a claim that has no instance yet goes before one that has.
@@ -225,6 +252,25 @@ fn a_deleted_pool_takes_its_nodes_along() {
         assert_eq!((story.claims().await.len(), story.nodes().await.len()), (0, 0));
         story.sleep(600).await;
         assert_eq!(story.calls("create nodeclaims"), 3);
+    });
+}
+
+/// STAT-09: a pool that is going and not gone makes none either, whatever becomes of those that it has.
+#[test]
+fn a_pool_that_is_going_makes_nothing() {
+    tell(GATE, async |story: &KwokWorld| {
+        let _controller = story.start("alpha");
+        let mut held = pool("fixed", json!({"replicas": 2}));
+        held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+        story.apply(vec![node_class(), held]).await;
+        story.sleep(60).await;
+        let claims = story.claims().await;
+        assert_eq!(claims.len(), 2);
+        story.pools_api().delete("fixed", &DeleteParams::background()).await.unwrap();
+        story.delete_claim(&claims[0].name_any()).await;
+        story.sleep(600).await;
+        assert_eq!(story.calls("create nodeclaims"), 2);
+        assert!(story.pool("fixed").await.metadata.deletion_timestamp.is_some(), "it is still there");
     });
 }
 

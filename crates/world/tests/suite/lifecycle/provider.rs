@@ -33,6 +33,8 @@ pub(crate) struct Orders {
     pub(crate) machines_stay: bool,
     /// No instance is known any more.
     pub(crate) knows_nothing: bool,
+    /// What this pool can buy is not told.
+    pub(crate) sells_nothing_to: Option<String>,
     /// What holds registrations back.
     pub(crate) hooks: Vec<Arc<dyn RegistrationHook>>,
 }
@@ -122,6 +124,10 @@ impl CloudProvider for ScriptedProvider {
     }
 
     fn instance_types<'a>(&'a self, pool: &'a NodePool) -> BoxFuture<'a, Result<InstanceTypes, CloudError>> {
+        let withheld = self.script.told().orders.sells_nothing_to.clone();
+        if withheld.is_some() && withheld == pool.metadata.name {
+            return ready(Err(CloudError { attempt: "list types", message: "down".to_owned() })).boxed();
+        }
         self.inner.instance_types(pool)
     }
 
