@@ -95,8 +95,10 @@ fn server(answers: Vec<(StatusCode, Value)>) -> Client {
 /// OBS-08: a process asks every second whether its resources are served, and is not ready before they are.
 #[tokio::test(start_paused = true)]
 async fn resources_are_asked_for_until_they_are_there() {
-    let failure = |code: StatusCode| {
-        (code, json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code.as_u16(), "reason": ""}))
+    let failure = |code: StatusCode, reason: &str| {
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason,
+            "code": code.as_u16()});
+        (code, status)
     };
     let served = |kinds: &[&str]| {
         let one = |kind: &&str| json!({"kind": kind, "name": "", "namespaced": false, "singularName": "", "verbs": []});
@@ -104,8 +106,8 @@ async fn resources_are_asked_for_until_they_are_there() {
         (StatusCode::OK, json!({"groupVersion": "karpenter.sh/v1", "resources": resources}))
     };
     let client = server(vec![
-        failure(StatusCode::INTERNAL_SERVER_ERROR),
-        failure(StatusCode::NOT_FOUND),
+        failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
+        failure(StatusCode::NOT_FOUND, "NotFound"),
         served(&["NodePool"]),
         served(&["NodePool", "NodeClaim"]),
     ]);

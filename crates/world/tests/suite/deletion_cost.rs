@@ -195,7 +195,9 @@ fn pods_that_change_meanwhile_are_left_alone() {
             let theirs = Patch::Merge(json!({"metadata": {"annotations": {COST: "7"}}}));
             stage.pods().patch(&pod.name_any(), &PatchParams::default(), &theirs).await.unwrap();
         }
-        stage.after(20).await;
+        while stage.counted("skipped_conflict") + stage.counted("updated") < 4 {
+            stage.after(1).await;
+        }
         assert_eq!(stage.costs().await.concat(), said("7", 4));
         assert_eq!((stage.counted("skipped_conflict"), stage.counted("updated")), (4, 0));
         stage.after(70).await;

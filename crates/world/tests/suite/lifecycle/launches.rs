@@ -157,7 +157,7 @@ fn a_launch_that_keeps_failing_is_shown_and_given_up() {
         assert_eq!(words.len(), "Unknown LaunchFailed: ".len() + 1024, "{words}");
         stage.until_claim_gone("solo").await;
         let seconds = stage.now().as_secs();
-        assert!((300..=302).contains(&seconds), "given up after {seconds} s");
+        assert!((300..330).contains(&seconds), "given up after {seconds} s");
         assert_eq!(stage.metric(DISRUPTED, "launch_timeout"), 1.0);
     });
 }

@@ -261,7 +261,6 @@ fn pod_events_are_written_down() {
         stage.wait(6).await;
         let bound = noted().await.unwrap();
         assert!((5.0..9.0).contains(&after(bound)), "{bound}");
-        stage.wait(2).await;
         stage.apply(pod("second", &json!({}))).await;
         stage.until_running("second").await;
         assert!(after(bound) < 10.0, "{bound}");
