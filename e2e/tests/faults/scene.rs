@@ -78,9 +78,12 @@ pub(crate) fn node_of_any(pods: &Seen<Pod>) -> Result<String> {
     node.context("a running pod has a node")
 }
 
-/// Waits until the first pod was moved away and another has taken its place.
+/// Waits until a drain has begun, and the scheduler has said whether there is a node for a pod that takes another's place.
+/// A scheduler that could not say it keeps silent for five minutes, and to every autoscaler such a pod is none that waits.
 pub(crate) async fn is_draining(bed: &impl Bed, before: &Seen<Pod>) -> Result<()> {
-    let is_new = |pods: &Seen<Pod>| pods.keys().any(|name| !before.contains_key(name));
+    let is_answered =
+        |pod: &Pod| is_unschedulable(pod) || pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
+    let is_new = |pods: &Seen<Pod>| pods.iter().any(|(name, pod)| !before.contains_key(name) && is_answered(pod));
     wait_for(bed.pods(), "a pod that takes another's place", is_new).await?;
     Ok(())
 }
