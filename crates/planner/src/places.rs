@@ -8,7 +8,7 @@ use model::{
     first_untolerated,
 };
 
-use crate::amounts::{Amounts, ResourceTable, add_times, copies};
+use crate::amounts::{Amounts, ResourceTable, add_times, copies, holds};
 use crate::attached::Attached;
 use crate::classes::Class;
 use crate::daemons::still_to_come;
@@ -70,9 +70,9 @@ impl<'a> PlaceView<'a> {
         self.place.stage != Stage::Going
     }
 
-    /// How many pods of the class fit by their size alone: the cheapest question, asked first.
-    pub(crate) fn room_for(&self, class: &Class<'_>) -> i64 {
-        if self.overdrawn.is_some() || !self.is_open() { 0 } else { copies(&class.demand, &self.free) }
+    /// Whether a pod of the class fits by its size alone: the cheapest question, asked first.
+    pub(crate) fn has_room(&self, class: &Class<'_>) -> bool {
+        holds(&self.free, &class.demand) && self.overdrawn.is_none() && self.is_open()
     }
 
     /// Whether the place could take a pod of the class if this plan had put nobody there, rules between pods aside.
@@ -84,13 +84,20 @@ impl<'a> PlaceView<'a> {
 
     /// How many pods of the class this place takes, rules between pods aside.
     pub(crate) fn takes(&self, class: &Class<'_>, stance: &Stance, vocabulary: &Vocabulary) -> i64 {
-        let room = self.room_for(class);
-        if room == 0 || !self.goes_with(stance, vocabulary) || self.taken_port(class).is_some() {
+        if !self.has_room(class) || !self.goes_with(stance, vocabulary) || self.taken_port(class).is_some() {
             return 0;
         }
         let by_ports = if class.spec.host_ports.is_empty() { i64::MAX } else { 1 };
         let by_volumes = self.attached.copies(&class.attaching, &self.place.attach_limits).unwrap_or(0);
-        room.min(by_ports).min(by_volumes)
+        copies(&class.demand, &self.free).min(by_ports).min(by_volumes)
+    }
+
+    /// Whether this place takes a pod of the class, rules between pods aside.
+    pub(crate) fn takes_one(&self, class: &Class<'_>, stance: &Stance, vocabulary: &Vocabulary) -> bool {
+        self.has_room(class)
+            && self.goes_with(stance, vocabulary)
+            && self.taken_port(class).is_none()
+            && self.attached.copies(&class.attaching, &self.place.attach_limits).is_ok()
     }
 
     /// Whether pods like this may be here at all, rules between pods aside.
@@ -101,6 +108,9 @@ impl<'a> PlaceView<'a> {
     }
 
     fn taken_port(&self, class: &Class<'_>) -> Option<&HostPort> {
+        if class.spec.host_ports.is_empty() {
+            return None;
+        }
         let collides = |port: &&HostPort| class.spec.host_ports.iter().any(|own| own.collides_with(port));
         self.host_ports.iter().find(collides)
     }

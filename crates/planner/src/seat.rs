@@ -27,6 +27,15 @@ pub(crate) enum Seat {
     },
 }
 
+/// Places for the pods of one class that come one after the other, in the order in which they are filled.
+#[derive(Default)]
+struct Candidates {
+    /// Those that were looked at and still take such a pod, rules between pods aside.
+    fitting: Vec<usize>,
+    /// The first that was not looked at yet.
+    next: usize,
+}
+
 impl Solver<'_> {
     /// Finds every pod a place or an order; who waits for somebody that came later gets another turn.
     pub(crate) fn seat_all(&mut self) {
@@ -108,7 +117,7 @@ impl Solver<'_> {
                 return;
             }
             self.steps += 1;
-            if view.room_for(class) > 0 {
+            if view.has_room(class) {
                 let copies = view.takes(class, stance, &self.snapshot.vocabulary);
                 let copies = usize::try_from(copies).unwrap_or(0).min(leftover.pods.len());
                 if copies == 0 {
@@ -152,20 +161,18 @@ impl Solver<'_> {
     /// Pods with rules between pods, one by one: each changes the counts for the next.
     fn seat_ruled(&mut self, leftover: &mut Leftover, stance: &Rc<Stance>) {
         let class = leftover.class;
-        let mut candidates: Vec<usize> =
-            (0..self.places.len()).filter(|place| self.fits(*place, class, stance)).collect();
-        self.steps += self.places.len() as u64;
+        let mut candidates = Candidates::default();
         let mut left = Vec::new();
         let mut pods = std::mem::take(&mut leftover.pods).into_iter();
         while let Some(pod) = pods.next() {
-            let Some(seat) = self.find_seat(class, stance, &candidates, pods.len() + 1) else {
+            let Some(seat) = self.find_seat(class, stance, &mut candidates, pods.len() + 1) else {
                 left.push(pod);
                 break;
             };
             let place = if let Seat::Place(place) = seat { Some(place) } else { None };
             self.take_seat(class, stance, pod, seat);
             if let Some(place) = place.filter(|place| !self.fits(*place, class, stance)) {
-                candidates.retain(|candidate| *candidate != place);
+                candidates.fitting.retain(|candidate| *candidate != place);
             }
         }
         left.extend(pods);
@@ -173,15 +180,20 @@ impl Solver<'_> {
     }
 
     pub(crate) fn fits(&self, place: usize, class: usize, stance: &Stance) -> bool {
-        let (view, class) = (&self.places[place], &self.classes[class]);
-        view.room_for(class) > 0 && view.takes(class, stance, &self.snapshot.vocabulary) > 0
+        self.places[place].takes_one(&self.classes[class], stance, &self.snapshot.vocabulary)
     }
 
-    fn find_seat(&mut self, class: usize, stance: &Rc<Stance>, candidates: &[usize], waiting: usize) -> Option<Seat> {
-        self.steps += 1 + candidates.len() as u64;
+    fn find_seat(
+        &mut self,
+        class: usize,
+        stance: &Rc<Stance>,
+        candidates: &mut Candidates,
+        waiting: usize,
+    ) -> Option<Seat> {
+        self.steps += 1;
         let begins = self.begins_a_host(stance);
-        let place = if begins { self.place_to_begin(class, stance, candidates, waiting) } else { None };
-        let place = place.or_else(|| candidates.iter().copied().find(|place| self.place_allows(*place, class, stance)));
+        let place = if begins { self.place_to_begin(class, stance, waiting) } else { None };
+        let place = place.or_else(|| self.first_place(class, stance, candidates));
         if let Some(place) = place {
             return Some(Seat::Place(place));
         }
@@ -234,13 +246,36 @@ impl Solver<'_> {
         !stance.rules.host_near.is_empty() && stance.rules.host_near.iter().all(first)
     }
 
+    /// The first place that takes a pod and that its rules allow. No place is looked at before all earlier ones turned
+    /// out not to do: most pods need not look far.
+    fn first_place(&mut self, class: usize, stance: &Stance, candidates: &mut Candidates) -> Option<usize> {
+        self.steps += candidates.fitting.len() as u64;
+        let known = candidates.fitting.iter().copied().find(|place| self.place_allows(*place, class, stance));
+        if known.is_some() {
+            return known;
+        }
+        while candidates.next < self.places.len() {
+            let place = candidates.next;
+            candidates.next += 1;
+            self.steps += 1;
+            if self.fits(place, class, stance) {
+                candidates.fitting.push(place);
+                if self.place_allows(place, class, stance) {
+                    return Some(place);
+                }
+            }
+        }
+        None
+    }
+
     /// A place for a whole group that wants to share a host: the first that holds all who wait.
-    fn place_to_begin(&self, class: usize, stance: &Stance, candidates: &[usize], waiting: usize) -> Option<usize> {
+    fn place_to_begin(&mut self, class: usize, stance: &Stance, waiting: usize) -> Option<usize> {
+        self.steps += self.places.len() as u64;
         let holds_all = |place: &usize| {
             let copies = self.places[*place].takes(&self.classes[class], stance, &self.snapshot.vocabulary);
             usize::try_from(copies).unwrap_or(0) >= waiting
         };
-        candidates.iter().copied().filter(holds_all).find(|place| self.place_allows(*place, class, stance))
+        (0..self.places.len()).filter(holds_all).find(|place| self.place_allows(*place, class, stance))
     }
 
     pub(crate) fn place_allows(&self, place: usize, class: usize, stance: &Stance) -> bool {
