@@ -83,8 +83,9 @@ pub fn place_until(snapshot: &Snapshot, config: &PlaceConfig, interrupt: &Interr
         let before = plan.steps;
         if search::improve(&mut solver, &known, wishes) {
             let cost = solver.cost();
-            // A bound holds for plans that place as many pods.
-            let is_comparable = cost.unplaced == known.unplaced;
+            // A bound holds for plans that place as many pods, and keep as many wishes.
+            solver.gave_wishes_up = wishes == Wishes::GivenUp;
+            let is_comparable = cost.unplaced == known.unplaced && !solver.gave_wishes_up;
             let bound = if is_comparable { plan.bound } else { Price::from_dollars(solver.bound_at_large()) };
             known = cost;
             plan = Plan { bound, ..solver.finish() };

@@ -112,6 +112,8 @@ pub(crate) struct Solver<'a> {
     pub(crate) closed: BTreeSet<usize>,
     /// Whether a pool's limits sent pods elsewhere or nowhere.
     pub(crate) overflowed: bool,
+    /// Whether pods were read without their wishes for the sake of pods that would stay out otherwise.
+    pub(crate) gave_wishes_up: bool,
     pub(crate) steps: u64,
 }
 
@@ -148,6 +150,7 @@ impl<'a> Solver<'a> {
             reservations: BTreeMap::new(),
             deferred: BTreeMap::new(),
             overflowed: !barred.is_empty(),
+            gave_wishes_up: false,
             barred,
             closed: BTreeSet::new(),
             steps: 0,

@@ -137,15 +137,21 @@ impl Solver<'_> {
         rows.into_iter().map(row).collect()
     }
 
-    /// Whether pods of some class could be on nodes of more than one pool.
+    /// Whether pods of some class could be on nodes of more than one pool, or where one or another of their volumes can be.
     fn has_choice(&mut self) -> bool {
-        self.pools.len() > 1 && (0..self.classes.len()).any(|class| self.menus_of(class).len() > 1)
+        let classes = 0..self.classes.len();
+        classes.clone().any(|class| self.classes[class].volumes.len() > 1)
+            || self.pools.len() > 1 && classes.into_iter().any(|class| self.menus_of(class).len() > 1)
     }
 
-    /// Where a class may be bought, in the strictest reading in which it can; in any where limits may make it give up its
-    /// wishes. Every pool counts: a pod may use room on a node that was made for others.
+    /// Where a class may be bought, in the strictest reading in which it can; in any where limits or other pods may make it
+    /// give up its wishes, and where its volumes leave a choice. Every pool counts: a pod may use room on a node that was
+    /// made for others.
     fn menus_of(&mut self, class: usize) -> Menus {
-        let any_reading = self.overflowed || !self.leftovers.is_empty();
+        let any_reading = self.overflowed
+            || self.gave_wishes_up
+            || !self.leftovers.is_empty()
+            || self.classes[class].volumes.len() > 1;
         let mut found = Menus::new();
         for stance in self.stances(class).iter() {
             if !found.is_empty() && !any_reading {

@@ -199,10 +199,13 @@ impl Described {
     }
 }
 
-/// `zone:a|b`
+/// `zone:a|b`, and more behind commas.
 fn volume(text: &str) -> Requirements {
-    let (key, values) = text.split_once(':').unwrap_or_else(|| panic!("`{text}`: volume=key:value|value"));
-    Requirements::none().with(long_key(key), Requirement::any_of(values.split('|')))
+    let hint = || panic!("`{text}`: volume=key:value|value,key:value");
+    text.split(',').fold(Requirements::none(), |all, part| {
+        let (key, values) = part.split_once(':').unwrap_or_else(hint);
+        all.with(long_key(key), Requirement::any_of(values.split('|')))
+    })
 }
 
 /// `key`, `key=value` or either with `:Effect` behind it.

@@ -64,3 +64,29 @@ fn a_reading_that_fails_leaves_nothing_behind() {
         ]],
     );
 }
+
+/// Where pods settle for the second of two places for a volume so that all find room, the bound knows of both.
+#[test]
+fn the_bound_of_a_plan_that_gave_wishes_up_is_below_its_price() {
+    check(
+        "type t0 cpu=7 mem=35Gi a:0.5093 spot:a:0.3259 b:0.5335 c:0.5335
+         type t1 cpu=5 mem=15Gi arch=arm64 a:0.2709 b:0.2709 c:0.2580
+         type t2 cpu=5 mem=20Gi arch=arm64 pods=4 a:0.1680 b:0.1600 c:0.1680
+         type t3 cpu=4 mem=8Gi overhead.mem=300Mi a:0.2280 b:0.2508
+         pool pool0
+         pool pool1 limit.mem=20Gi
+         pod  app0 cpu=700m mem=1124Mi volume=zone:b,arch:amd64 volume=zone:a
+         pod  app1*2 cpu=1850m mem=3Gi volume=zone:a|b
+         pod  app2*2 cpu=3100m mem=5Gi affinity=zone:In:a
+         pod  app3 cpu=2200m mem=1Gi affinity=zone:In:a near=host:app=app0
+         pod  app4 cpu=2700m mem=100Mi spread=host/2/of=app=app0
+         pod  app5*2 cpu=2100m mem=100Mi
+         show bound",
+        expect![[r#"
+            pool1 t2|t1 a|b|c $0.16: app4 app5-0
+            pool0 t2|t1|t0 a $0.168: app0 app3 app5-1
+            pool0 t2|t1|t0 a $0.168: app2-0 app1-0
+            pool0 t2|t1|t0 a $0.168: app2-1 app1-1
+            bound $0.646399999354"#]],
+    );
+}
