@@ -2,6 +2,7 @@
 //! controllers in virtual time in a cluster that no machine could hold otherwise.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -33,22 +34,26 @@ pub(crate) fn run(root: &Path, args: &LoadArgs) -> Result<()> {
         return simulate(root, rest);
     }
     let peer = build_go(root, PEER_PACKAGE, "karpenter-kwok-peer")?;
-    let mut build = cargo(root)?;
-    build.env_remove("RUSTC_WORKSPACE_WRAPPER").args(["build", "--release", "--package", "karpenter-kwok"]);
-    succeed(&mut build)?;
+    succeed(release(root)?.args(["build", "--release", "--package", "karpenter-kwok"]))?;
     let ours = target_folder(root)?.join("release/karpenter-kwok");
-    let mut command = cargo(root)?;
-    command.args(["run", "--quiet", "--package", "load", "--"]);
+    let mut command = release(root)?;
+    command.args(["run", "--quiet", "--release", "--package", "load", "--"]);
     command.arg("--definitions").arg(root.join(DEFINITIONS));
     command.arg("--controller").arg(format!("ours={}", ours.display()));
     command.arg("--controller").arg(format!("peer={}", peer.display()));
     succeed(command.args(&args.arguments))
 }
 
-/// Builds the program that measures in virtual time as users build theirs, and hands the arguments on.
-fn simulate(root: &Path, arguments: &[String]) -> Result<()> {
+/// Cargo for programs as users build theirs; what measures beside them is to take little of their processors.
+fn release(root: &Path) -> Result<Command> {
     let mut command = cargo(root)?;
     command.env_remove("RUSTC_WORKSPACE_WRAPPER");
+    Ok(command)
+}
+
+/// Builds the program that measures in virtual time, and hands the arguments on.
+fn simulate(root: &Path, arguments: &[String]) -> Result<()> {
+    let mut command = release(root)?;
     command.args(["run", "--quiet", "--release", "--package", "world", "--bin", "simulated-load", "--"]);
     succeed(command.args(arguments))
 }

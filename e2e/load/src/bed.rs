@@ -18,7 +18,7 @@ use crate::audit::{self, Requests};
 use crate::floor;
 use crate::manifests::Story;
 use crate::observer::{Arrivals, Observer};
-use crate::processes::{Usage, usage};
+use crate::processes::{Usage, own_seconds, usage};
 
 /// The name under which the controller is known to the API server. It may do everything, so that no role is measured.
 const USER: &str = "load:controller";
@@ -60,7 +60,7 @@ pub(crate) struct Figures {
     pub(crate) all_bound: f64,
     pub(crate) all_running: f64,
     pub(crate) usage: Usage,
-    /// Processor seconds of the control plane's programs meanwhile.
+    /// Processor seconds of the control plane's programs and of this one meanwhile.
     pub(crate) others: Vec<(String, f64)>,
     pub(crate) requests: Requests,
 }
@@ -195,10 +195,11 @@ impl Bed {
         Process::start(&launch)
     }
 
-    /// Processor seconds of each program of the control plane.
+    /// Processor seconds of each program of the control plane, and of this one, which watches.
     fn others(&self) -> Result<Vec<(String, f64)>> {
         let groups = self.control_plane.process_groups();
-        groups.into_iter().map(|(name, group)| Ok((name, usage(group)?.cpu_seconds))).collect()
+        let control_plane = groups.into_iter().map(|(name, group)| Ok((name, usage(group)?.cpu_seconds)));
+        control_plane.chain([own_seconds().map(|seconds| ("load".to_owned(), seconds))]).collect()
     }
 }
 

@@ -34,13 +34,24 @@ pub(crate) fn usage(group: u32) -> Result<Usage> {
     Ok(sum)
 }
 
+/// The processor time that this program itself has used: it takes part in what it measures.
+pub(crate) fn own_seconds() -> Result<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").context("read the process table")?;
+    let (_, seconds) = group_and_seconds(&stat).context("understand the process table")?;
+    Ok(seconds)
+}
+
 /// The processor time of a process if it belongs to the group.
 fn seconds_of(stat: &str, group: u32) -> Option<f64> {
+    let (own, seconds) = group_and_seconds(stat)?;
+    (own == group).then_some(seconds)
+}
+
+fn group_and_seconds(stat: &str) -> Option<(u32, f64)> {
     // The second field is a name in parentheses, which may hold anything.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let is_member = fields.get(2)?.parse::<u32>().ok()? == group;
     let ticks = |field: usize| fields.get(field)?.parse::<f64>().ok();
-    is_member.then_some((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
+    Some((fields.get(2)?.parse().ok()?, (ticks(11)? + ticks(12)?) / TICKS_PER_SECOND))
 }
 
 fn peak_of(status: &str) -> Option<f64> {
@@ -67,7 +78,7 @@ mod tests {
     #[test]
     fn this_process_has_used_something() {
         let stat = fs::read_to_string("/proc/self/stat").unwrap();
-        let group: u32 = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(2).unwrap().parse().unwrap();
+        let (group, _) = group_and_seconds(&stat).unwrap();
         assert!(usage(group).unwrap().peak_mebibytes > 0.5);
     }
 }
