@@ -246,6 +246,10 @@ impl Requirement {
 
     /// Whether at least one value satisfies both.
     pub fn intersects(&self, other: &Self) -> bool {
+        // The usual question, asked of every type: listed values have no bounds of their own.
+        if !self.complement && !other.complement {
+            return self.common(other).next().is_some();
+        }
         let lower = self.lower.max(other.lower);
         let upper = [self.upper, other.upper].into_iter().flatten().min();
         if lower.zip(upper).is_some_and(|(lower, upper)| lower > upper) {
@@ -253,7 +257,6 @@ impl Requirement {
         }
         match (self.complement, other.complement) {
             (true, true) => !is_exhausted(lower, upper, self.values.iter().chain(&other.values)),
-            // Listed values have no bounds of their own.
             (false, true) => self.beyond(other).any(|value| other.within_bounds(value)),
             (true, false) => other.beyond(self).any(|value| self.within_bounds(value)),
             (false, false) => self.common(other).next().is_some(),

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use crate::names::shared;
 use crate::{Shortfall, Text, format_quantity};
@@ -78,8 +79,16 @@ impl fmt::Display for ResourceName {
 /// Amounts by resource, in the units of [`crate::parse_quantity`]. A resource that is not named counts as zero.
 ///
 /// Kept as a sorted list: vectors are short, and are compared, copied and hashed for every pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Resources(Vec<(ResourceName, i64)>);
+
+impl Hash for Resources {
+    /// The amounts alone: where they are the same, the names mostly are, and names are long.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.iter().for_each(|(_, amount)| amount.hash(state));
+        self.0.len().hash(state);
+    }
+}
 
 impl Resources {
     /// No resources at all.

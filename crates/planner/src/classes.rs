@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use model::{
@@ -15,7 +16,7 @@ use crate::amounts::{Amounts, ResourceTable};
 use crate::interner::Index;
 
 /// What the volumes of a pod take of a node's attach limits.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Attaching {
     /// Volumes of nobody else, by driver.
     pub(crate) own: BTreeMap<Text, u32>,
@@ -30,7 +31,7 @@ impl Attaching {
 }
 
 /// Everything that tells pods apart.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Likeness<'a> {
     spec: usize,
     /// Where rules between pods exist, the namespace matters.
@@ -39,6 +40,20 @@ struct Likeness<'a> {
     volumes: &'a [Requirements],
     attaching: Attaching,
     purpose: Purpose,
+}
+
+impl Hash for Likeness<'_> {
+    /// What most pods do not have is looked at only where it is.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.spec.hash(state);
+        self.labels.iter().for_each(|(_, value)| value.hash(state));
+        if !self.volumes.is_empty() {
+            self.volumes.hash(state);
+        }
+        if !self.attaching.is_nothing() {
+            self.attaching.hash(state);
+        }
+    }
 }
 
 /// Pods that are equal to the planner.

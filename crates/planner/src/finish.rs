@@ -54,7 +54,12 @@ impl Solver<'_> {
         let mut shared = Shared::default();
         let mut claims = Vec::new();
         for bin in &bins {
+            // Where limits leave no trace, nodes that are repeated list the same types.
+            let is_steady = self.pools[bin.pool].limits.is_unlimited();
+            let mut last: Option<PlannedClaim> = None;
             for _ in 0..bin.times {
+                let before = last.take().filter(|_| is_steady);
+                let mut claim = before.unwrap_or_else(|| self.claim(bin, &mut shared));
                 let mut pods = Vec::new();
                 for load in &bin.loads {
                     let (order, count) = (&self.orders[load.order], load.pods as usize);
@@ -63,13 +68,16 @@ impl Solver<'_> {
                     pods.extend(order.pods[from..from + count].iter().map(|pod| class.pods[*pod].key.clone()));
                     drawn[load.order] += count;
                 }
-                claims.push(self.claim(bin, pods, &mut shared));
+                last = Some(claim.clone());
+                claim.pods = pods;
+                claims.push(claim);
             }
         }
         claims
     }
 
-    fn claim(&mut self, bin: &Bin, pods: Vec<PodKey>, shared: &mut Shared) -> PlannedClaim {
+    /// A new node, without its pods.
+    fn claim(&mut self, bin: &Bin, shared: &mut Shared) -> PlannedClaim {
         let types_max = self.config.types_per_claim_max.max(1);
         let requests = self.table.resources(&bin.used);
         let pool = &mut self.pools[bin.pool];
@@ -112,7 +120,7 @@ impl Solver<'_> {
             requests: requests.plus(&overhead),
             price: listed.first().map_or(bin.price, |candidate| candidate.price),
             min_values_relaxed: lowered.is_some(),
-            pods,
+            pods: Vec::new(),
         }
     }
 
@@ -167,7 +175,9 @@ fn listed(pool: &PoolView<'_>, bin: &Bin, held: &Footprint, types_max: usize) ->
         0
     };
     let fitting = candidates[from..].iter().filter(|candidate| holds_bin(pool, bin, candidate.kind));
-    fitting.filter(within).take(types_max).copied().collect()
+    let mut listed = Vec::with_capacity(types_max.min(candidates.len() - from));
+    listed.extend(fitting.filter(within).take(types_max));
+    listed
 }
 
 /// The names of types, each told once: some are sold with more room here than there, and stand in the list for each.

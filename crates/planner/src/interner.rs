@@ -32,16 +32,16 @@ impl Hasher for Mixer {
         self.mix(u64::from(number));
     }
 
+    fn write_u32(&mut self, number: u32) {
+        self.mix(u64::from(number));
+    }
+
     fn write_u64(&mut self, number: u64) {
         self.mix(number);
     }
 
     fn write_usize(&mut self, number: usize) {
         self.mix(number as u64);
-    }
-
-    fn write_i64(&mut self, number: i64) {
-        self.mix(number.cast_unsigned());
     }
 }
 
