@@ -64,7 +64,7 @@ async fn profiles_are_served_on_demand_only() {
         ("cmdline", StatusCode::OK),
         ("heap", StatusCode::OK),
         ("threadcreate", StatusCode::OK),
-        ("profile", StatusCode::NOT_IMPLEMENTED),
+        ("profile?seconds=0", StatusCode::BAD_REQUEST),
         ("symbol", StatusCode::NOT_IMPLEMENTED),
         ("trace", StatusCode::NOT_IMPLEMENTED),
         ("allocs", StatusCode::NOT_IMPLEMENTED),

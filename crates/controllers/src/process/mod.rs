@@ -7,6 +7,7 @@
 mod calls;
 mod client;
 mod contradictions;
+mod cpu_profile;
 mod durations;
 mod flags;
 mod leader;

@@ -7,9 +7,10 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
 
+use super::cpu_profile::cpu_profile;
+
 /// Paths that a Go program serves and this one cannot, with what to use instead.
-const ELSEWHERE: [(&str, &str); 7] = [
-    ("profile", "there is no sampler inside: `perf record -g -p <pid>` sees every thread with symbols"),
+const ELSEWHERE: [(&str, &str); 6] = [
     ("trace", "there is no execution trace: `perf trace -p <pid>` or the debug log have what happened"),
     ("symbol", "nothing here needs symbols"),
     ("allocs", "allocations are not sampled: `heap` has numbers, `heaptrack --pid <pid>` has places"),
@@ -24,7 +25,8 @@ pub fn profile_router() -> Router {
         .route("/debug/pprof/", get(|| async { index() }))
         .route("/debug/pprof/cmdline", get(|| async { std::env::args().collect::<Vec<_>>().join("\0") }))
         .route("/debug/pprof/heap", get(|| async { memory(Path::new("/proc/self")) }))
-        .route("/debug/pprof/threadcreate", get(|| async { threads(Path::new("/proc/self")) }));
+        .route("/debug/pprof/threadcreate", get(|| async { threads(Path::new("/proc/self")) }))
+        .route("/debug/pprof/profile", get(cpu_profile));
     for (path, why) in ELSEWHERE {
         let answer = move || async move { (StatusCode::NOT_IMPLEMENTED, why) };
         router = router.route(&format!("/debug/pprof/{path}"), get(answer));
@@ -33,8 +35,9 @@ pub fn profile_router() -> Router {
 }
 
 fn index() -> String {
-    let mut text =
-        "cmdline: the program and its arguments\nheap: memory in numbers\nthreadcreate: threads\n".to_owned();
+    let mut text = "cmdline: the program and its arguments\nheap: memory in numbers\nthreadcreate: threads\n\
+        profile: where processor time goes in the next ?seconds=30, for `go tool pprof`\n"
+        .to_owned();
     for (path, why) in ELSEWHERE {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{path}: {why}");
@@ -83,6 +86,6 @@ mod tests {
         std::fs::remove_dir_all(&root).unwrap();
         assert_eq!(found.0, "VmRSS:\t 12 kB\nRssAnon:\t 9 kB\n");
         assert_eq!(found.1, "threads: 2\n7 worker-7 S (sleeping)\n8 worker-8 S (sleeping)\n");
-        assert_eq!(index().lines().count(), 3 + ELSEWHERE.len());
+        assert_eq!(index().lines().count(), 4 + ELSEWHERE.len());
     }
 }
