@@ -202,7 +202,7 @@ impl Headroom {
 
 #[cfg(test)]
 mod tests {
-    use model::PodTerm;
+    use model::{NamespaceScope, PodTerm};
     use serde_json::json;
 
     use super::*;
@@ -264,6 +264,30 @@ mod tests {
         assert_eq!(alternatives, ["arch In [arm64], team In [web]"]);
         let keys = |terms: &[PodTerm]| terms.iter().map(|term| term.topology_key.to_string()).collect::<Vec<_>>();
         assert_eq!((keys(affinity), keys(anti_affinity)), (vec!["zone".to_owned()], vec!["host".to_owned()]));
+    }
+
+    /// BUF-16: affinity that names no namespace speaks of pods beside the template, wherever that is written.
+    #[test]
+    fn headroom_looks_for_pods_of_its_own_namespace() {
+        let term = json!({"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}});
+        let rules = json!({"requiredDuringSchedulingIgnoredDuringExecution": [term]});
+        let template =
+            json!({"spec": {"containers": [], "affinity": {"podAffinity": rules, "podAntiAffinity": rules}}});
+        let metadata = json!({"name": "web", "namespace": "shop"});
+        let alone = serde_json::from_value(json!({"metadata": metadata, "template": template})).unwrap();
+        let owned = json!({"metadata": metadata, "spec": {"selector": {}, "template": template}});
+        let owned = serde_json::from_value(owned).unwrap();
+        let core = Vocabulary::core();
+        let found = [
+            PodTemplateFacts::lower(&alone, &core).unwrap().template,
+            WorkloadFacts::deployment(&owned, &core).unwrap().template,
+        ];
+        for template in found {
+            let PodClass { affinity, anti_affinity, .. } = &*template.class;
+            let spoken_of: Vec<&NamespaceScope> =
+                affinity.iter().chain(anti_affinity).map(|term| &term.namespaces).collect();
+            assert_eq!(spoken_of, [&NamespaceScope::only("shop"); 2]);
+        }
     }
 
     /// BUF-17: claims that are not there, and that nobody will make, do not keep room from being planned.

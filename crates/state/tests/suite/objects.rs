@@ -385,7 +385,18 @@ fn claim(base: Value, words: &Words<'_>) -> Value {
 }
 
 fn pool(base: Value, words: &Words<'_>) -> Value {
-    words.expect(&["label", "require", "taint", "limit.cpu", "weight", "replicas", "kind", "unready", "going"]);
+    words.expect(&[
+        "label",
+        "require",
+        "taint",
+        "limit.cpu",
+        "weight",
+        "replicas",
+        "kind",
+        "group",
+        "unready",
+        "going",
+    ]);
     let number = |key: &str| words.get(key).map(|number| number.parse::<i64>().unwrap());
     let ready = json!({"type": "Ready", "status": if words.has("unready") { "False" } else { "True" },
         "reason": "Told", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
@@ -405,7 +416,8 @@ fn pool(base: Value, words: &Words<'_>) -> Value {
 }
 
 fn class_reference(words: &Words<'_>) -> Value {
-    json!({"group": "karpenter.kwok.sh", "kind": words.get("kind").unwrap_or(KIND), "name": "default"})
+    let group = words.get("group").unwrap_or("karpenter.kwok.sh");
+    json!({"group": group, "kind": words.get("kind").unwrap_or(KIND), "name": "default"})
 }
 
 fn budget(name: &str, words: &Words<'_>) -> BudgetFacts {

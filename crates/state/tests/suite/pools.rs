@@ -14,6 +14,7 @@ fn pools_that_cannot_be_used_are_not_offered() {
          pool leaving going
          pool fixed replicas=2
          pool theirs kind=Other
+         pool namesake group=example.com
          ? pools",
         expect![[r#"
             good weight 5 requires(karpenter.kwok.sh/kwoknodeclass In [default], karpenter.sh/nodepool In [good], team In [web], topology.kubernetes.io/zone In [a]) taints(gpu:NoSchedule) limits(cpu=8) uses(nodes=0) types(m)

@@ -4,7 +4,7 @@
 //! type    m cpu=4 mem=8Gi offer=a:0.10 attach=ebs:3          (sold to every pool)
 //! overlays                                                   (from here on they are in use)
 //! overlay cheap weight=5 require=zone:In:a price=0.05 adjust=-10% gpu=1
-//! pool    default label=team=web require=zone:In:a limit.cpu=8 weight=5 replicas=2 unready going kind=Other
+//! pool    default label=team=web require=zone:In:a limit.cpu=8 weight=5 replicas=2 unready going kind=Other group=x
 //! class   default
 //! claim   c1 pool=default request.cpu=2 require=type:In:m    (promised)
 //! claim   c1 pool=default provider=i-1 cpu=4 capacity.cpu=5  (launched) label= taint= startup= going
