@@ -168,6 +168,8 @@ fn a_pod_template_becomes_room() {
         );
         assert_eq!(stage.status("default", "spare").await, expected);
         assert_eq!(stage.nodes().await, 2);
+        let conditions = stage.buffers("default").get("spare").await.unwrap().status.unwrap().conditions.unwrap();
+        assert!(conditions.iter().all(|found| found.observed_generation == Some(1)), "of which buffer: {conditions:?}");
         let pods: Api<Pod> = Api::all(stage.client.clone());
         assert_eq!(pods.list(&ListParams::default()).await.unwrap().items.len(), 0, "nobody made a pod");
         let template = async || {

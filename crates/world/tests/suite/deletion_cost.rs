@@ -13,6 +13,8 @@ use world::{
     run_in_virtual_time,
 };
 
+use crate::lifecycle::provider::Script;
+
 const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 struct Stage {
@@ -24,12 +26,17 @@ struct Stage {
 impl Stage {
     /// A Deployment of four pods, of which three fit on a node, with deletion costs that we manage.
     fn play(meddler: Option<Arc<dyn Meddler>>, story: impl AsyncFn(&Self)) {
+        Self::play_with(meddler, &Script::default(), story);
+    }
+
+    fn play_with(meddler: Option<Arc<dyn Meddler>>, provider: &Script, story: impl AsyncFn(&Self)) {
         run_in_virtual_time(7, async {
             let world = World::start(WorldSettings::new(7, CloudKind::Kwok));
             let mut settings = ControllerSettings::default()
                 .with("DISABLE_LEADER_ELECTION", "true")
                 .with("FEATURE_GATES", "PodDeletionCostManagement=true");
             settings.meddler = meddler.clone();
+            settings.around = Some(provider.around(world.clock()));
             let controller = world.start_controller("alpha", &settings).unwrap();
             let client = world.client();
             let stage = Self { world, client, controller };
@@ -139,6 +146,28 @@ fn pods_say_who_should_leave_first() {
         assert!(costs.contains(&said("-1", 4 - same)) && costs.contains(&vec![None; same]), "{costs:?}");
         let pods = stage.pods().list(&ListParams::default()).await.unwrap().items;
         assert!(pods.iter().all(|pod| pod.annotations().get("own").is_some_and(|own| own == "kept")), "only ours goes");
+    });
+}
+
+/// PDC-04: while nothing changes, nodes are ranked every five minutes and not every minute. Each time a pool whose prices
+/// are not known is asked for them.
+#[test]
+fn what_did_not_change_is_ranked_every_five_minutes() {
+    let provider = Script::default();
+    provider.order(|orders| orders.sells_nothing_to = Some("mute".to_owned()));
+    Stage::play_with(None, &provider, async |stage| {
+        let mut mute = objects().swap_remove(1);
+        mute["metadata"]["name"] = json!("mute");
+        Player::new(&stage.world).apply(&mute).await.unwrap();
+        let asked = || -> u32 {
+            let metrics = stage.controller.metrics();
+            let name = "karpenter_nodepools_cost_tracker_errors_total{nodepool=\"mute\"} ";
+            metrics.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |count| count.parse().unwrap())
+        };
+        stage.after(300).await;
+        let before = asked();
+        stage.after(3000).await;
+        assert_eq!(asked() - before, 10);
     });
 }
 

@@ -91,6 +91,7 @@ fn the_limit_holds_for_claims_that_are_going_too() {
             story.sleep(1).await;
             assert_eq!(names(&story.claims().await), names(&claims), "the one that is going holds its place");
         }
+        assert_eq!(story.calls("create nodeclaims"), 5, "nor was one made that had to go at once");
         story.patch_claim(&held, &json!({"metadata": {"finalizers": []}})).await;
         story.sleep(60).await;
         let after = story.claims().await;
@@ -99,6 +100,21 @@ fn the_limit_holds_for_claims_that_are_going_too() {
         story.sleep(60).await;
         assert_eq!(story.claims().await.len(), 7);
     });
+}
+
+/// STAT-02: a claim that may still appear holds its place for a minute, whether it appears or not.
+#[test]
+fn a_claim_without_an_answer_holds_its_place() {
+    for fault in ["request-lost", "fails"] {
+        tell_with(GATE, &format!("create nodeclaims #1 {fault}"), async |story: &KwokWorld| {
+            let _controller = story.start("alpha");
+            story.apply(vec![node_class(), pool("fixed", json!({"replicas": 2, "limits": {"nodes": "2"}}))]).await;
+            story.sleep(50).await;
+            assert_eq!(story.claims().await.len(), 1, "{fault}: the other may come");
+            story.sleep(60).await;
+            assert_eq!(story.claims().await.len(), 2, "{fault}: it no longer can");
+        });
+    }
 }
 
 /// STAT-02: an answer that is lost does not make a claim too many.

@@ -1,5 +1,7 @@
 //! Drains: who is evicted, who holds one back, and what people are told.
 
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
 use super::stage::{budget, is_running, play, pod};
@@ -87,7 +89,7 @@ fn several_budgets_hold_a_drain_back() {
         assert!(is_running(&stage.pod("web").await.unwrap()));
         let budgets: kube::Api<k8s_openapi::api::policy::v1::PodDisruptionBudget> =
             kube::Api::namespaced(stage.world.client(), "default");
-        budgets.delete("b", &kube::api::DeleteParams::default()).await.unwrap();
+        budgets.delete("b", &DeleteParams::default()).await.unwrap();
         stage.until_claim_gone("solo").await;
     });
 }
@@ -154,7 +156,28 @@ fn protected_pods_leave_when_their_time_has_come() {
                        invalid duration \"soon\", ignoring annotation";
         assert_eq!(stage.events("InvalidDoNotDisruptAnnotation").await, [message]);
         assert!(!stage.events("DoNotDisruptUntil").await.is_empty());
-        stage.pod_api().delete("held", &kube::api::DeleteParams::default()).await.unwrap();
+        stage.pod_api().delete("held", &DeleteParams::default()).await.unwrap();
         stage.until_claim_gone("solo").await;
+    });
+}
+
+/// TERM-06: a pod that asks not to be disrupted while a budget holds its eviction back stays when the budget is gone.
+#[test]
+fn a_pod_may_ask_to_stay_while_it_is_held_back() {
+    play(async |stage| {
+        stage.ready_claim("solo", json!({})).await;
+        stage.apply(pod("web", &json!({"metadata": {"labels": {"app": "web"}}}))).await;
+        stage.until_running("web").await;
+        stage.apply(budget("web", "web", &json!({"maxUnavailable": 0}))).await;
+        stage.wait(10).await;
+        stage.delete_claim("solo").await;
+        stage.wait(60).await;
+        let asks = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+        stage.pod_api().patch("web", &PatchParams::default(), &Patch::Merge(asks)).await.unwrap();
+        stage.wait(1).await;
+        let budgets: Api<PodDisruptionBudget> = Api::namespaced(stage.world.client(), "default");
+        budgets.delete("web", &DeleteParams::default()).await.unwrap();
+        stage.wait(5 * 60).await;
+        assert!(stage.pod("web").await.is_some_and(|pod| is_running(&pod)));
     });
 }
