@@ -110,6 +110,8 @@ pub(crate) struct Notes {
     pub(crate) joined: BTreeMap<ClaimName, Timestamp>,
     /// The machines of the last plan, and when they were looked at.
     pub(crate) company: Option<(Timestamp, Arc<Company>)>,
+    /// When the provider last asked for a pause before it launches a claim, and how long it is.
+    pub(crate) launches_paused: BTreeMap<ClaimName, (Timestamp, Duration)>,
     /// When the provider last promised to end an instance that is not gone yet.
     pub(crate) ends_asked: BTreeMap<ClaimName, Timestamp>,
     /// The last pod event on each node of ours; its claim's status shows it later and less exactly.
@@ -159,6 +161,7 @@ impl Notes {
         self.words_since.remove(claim);
         self.joined.remove(claim);
         self.ends_asked.remove(claim);
+        self.launches_paused.remove(claim);
     }
 
     /// A node is gone, and all that was noted about it.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use state::Cluster;
 
 use super::draft::ClaimDraft;
-use super::{give_up, labels_of, name_of};
+use super::{believed, give_up, labels_of, left_of, name_of};
 use crate::context::Context;
 use crate::events::{Notice, QUIET, Tone, about};
 use crate::planted::PlantedBug;
@@ -39,6 +39,9 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Result<La
     let Some(id) = LaunchId::of(&claim).filter(|_| draft.is_unknown(conditions::LAUNCHED)) else {
         return Ok(Launch::Done);
     };
+    if let Some(left) = left_of_pause(context, &name_of(&claim)) {
+        return Ok(Launch::Retry(Next::After(left)));
+    }
     let is_fresh = context.notes().fresh.remove(&name_of(&claim)).is_some();
     // A mistake on purpose: what is tried again is tried under another name.
     let is_renamed = !is_fresh && context.planted.is(PlantedBug::DoubleLaunch);
@@ -61,6 +64,13 @@ pub(super) async fn step(context: &Context, draft: &mut ClaimDraft) -> Result<La
         }
         Err(error) => refuse(context, draft, &error).await,
     }
+}
+
+/// How much longer the provider wants to be left alone with a claim, whatever wakes it meanwhile.
+fn left_of_pause(context: &Context, claim: &ClaimName) -> Option<Duration> {
+    let (asked, pause) = context.notes().launches_paused.get(claim).copied()?;
+    let now = context.now();
+    left_of(pause, believed(asked, now)?, now)
 }
 
 /// A provider that does not answer has failed for now; should it start the instance after all, the next try finds it.
@@ -143,6 +153,9 @@ async fn refuse(context: &Context, draft: &mut ClaimDraft, error: &LaunchError) 
         LaunchNext::Retry { after } => {
             let reason = error.condition_reason().to_owned();
             draft.conditions(|conditions| conditions.set_unknown(conditions::LAUNCHED, &reason, &message));
+            if let Some(pause) = after {
+                context.notes().launches_paused.insert(name, (context.now(), pause));
+            }
             Ok(Launch::Retry(after.map_or(Next::BackOff, Next::After)))
         }
     }

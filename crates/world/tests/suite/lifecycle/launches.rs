@@ -162,6 +162,22 @@ fn a_launch_that_keeps_failing_is_shown_and_given_up() {
     });
 }
 
+/// CP-01: a provider that asks for a slower pace is not asked before the pause it named is over.
+#[test]
+fn a_provider_that_asks_for_a_pause_gets_it() {
+    play(async |stage| {
+        let (message, after) = ("too many calls".to_owned(), Some(Duration::from_secs(90)));
+        stage.order(|orders| orders.refusal = Some(LaunchError::Throttled { message, after }));
+        stage.apply(claim("solo", json!({}))).await;
+        stage.until_condition("solo", "Launched", "Unknown LaunchFailed: throttled, too many calls").await;
+        stage.order(|orders| orders.refusal = None);
+        stage.wait(85).await;
+        let asked = stage.script.launches().len();
+        stage.until_condition("solo", "Launched", "True").await;
+        assert_eq!((asked, stage.script.launches().len()), (1, 2), "before the pause was over, and after");
+    });
+}
+
 /// LIFE-07: an instance whose node does not come within fifteen minutes is given up, and ended.
 #[test]
 fn an_instance_that_never_joins_is_given_up() {
