@@ -43,6 +43,11 @@ impl ControllerProcess {
         get(self.metrics, path).await
     }
 
+    /// What that port answers with, where it is no text: status and body.
+    pub async fn download(&self, path: &str) -> Result<(u16, Vec<u8>)> {
+        get_bytes(self.metrics, path).await
+    }
+
     /// `GET /healthz`: status and body.
     pub async fn healthz(&self) -> Result<(u16, String)> {
         get(self.health, "/healthz").await
@@ -96,12 +101,20 @@ pub fn built_program(name: &str) -> Result<PathBuf> {
 }
 
 async fn get(port: u16, path: &str) -> Result<(u16, String)> {
+    let (status, body) = get_bytes(port, path).await?;
+    Ok((status, String::from_utf8(body).context("the body is text")?))
+}
+
+async fn get_bytes(port: u16, path: &str) -> Result<(u16, Vec<u8>)> {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    const GAP: &[u8] = b"\r\n\r\n";
     let mut connection = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
     connection.write_all(format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes()).await?;
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).await?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("an HTTP answer has a head and a body")?;
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).await?;
+    let gap =
+        answer.windows(GAP.len()).position(|bytes| bytes == GAP).context("an HTTP answer has a head and a body")?;
+    let head = String::from_utf8_lossy(&answer[..gap]);
     let status = head.split_whitespace().nth(1).and_then(|code| code.parse().ok()).context("a status code")?;
-    Ok((status, body.to_owned()))
+    Ok((status, answer.split_off(gap + GAP.len())))
 }
