@@ -1,12 +1,7 @@
 //! Proofs of bounds: duals that no column can outdo.
 
-use super::Steps;
-use super::master::{Master, Pattern};
+use super::melted::Melted;
 use super::scaled::Scaled;
-use crate::interrupt::{Budget, Interrupt};
-
-/// Resources are few, and so are the exchanges it takes to price them.
-const MELTING_STEPS_MAX: u64 = 1_000;
 
 /// Duals that no column can outdo, and the bound they prove, up to rounding.
 pub(super) struct Certificate {
@@ -41,24 +36,11 @@ impl Certificate {
 
     /// The bound if pods were liquid and every column took all of them: one price per resource explains it.
     fn melted(problem: &Scaled<'_>) -> Self {
-        let total = |r: usize| problem.demand_of(r).iter().zip(&problem.need).map(|(demand, need)| demand * need).sum();
-        let need: Vec<f64> = (0..problem.resources).map(total).collect();
-        let roomiest = |r: usize| {
-            let room = |j: &usize| problem.room_of(*j)[r];
-            (0..problem.columns.len()).max_by(|a, b| room(a).total_cmp(&room(b)).then(b.cmp(a))).unwrap_or(0)
-        };
-        let alone: Vec<usize> = (0..problem.resources).map(roomiest).collect();
-        let mut master = Master::new(&need, &alone);
-        for column in 0..problem.columns.len() {
-            let amounts = problem.room_of(column).iter().copied().enumerate().collect();
-            master.add(Pattern { column, amounts });
-        }
-        let budget = Budget { steps: MELTING_STEPS_MAX, interrupt: &Interrupt::new() };
-        master.optimise(&mut Steps { used: 0, budget });
-        let prices = master.duals();
+        let columns: Vec<usize> = (0..problem.columns.len()).collect();
+        let prices = Melted::on(problem, &columns).prices;
         let priced = |k: usize| (0..problem.resources).map(|r| problem.demand_of(r)[k] * prices[r].max(0.0)).sum();
         let duals: Vec<f64> = (0..problem.rows.len()).map(priced).collect();
-        let worth = |j: usize| problem.room_of(j).iter().zip(prices).map(|(room, price)| room * price.max(0.0)).sum();
+        let worth = |j: usize| problem.room_of(j).iter().zip(&prices).map(|(room, price)| room * price.max(0.0)).sum();
         let most = (0..problem.columns.len()).map(worth).fold(0.0, f64::max);
         Self::new(problem, &duals, most)
     }

@@ -1,18 +1,38 @@
 //! Rows that are much alike taken together, when there are too many to tell all of them apart in time.
 
-use super::{Columns, Covering, Row, Size, demand};
+use super::melted::Melted;
+use super::scaled::Scaled;
+use super::{Columns, Covering, Detail, Row, Size, demand};
+
+/// So many families tell enough apart where all pods may run on the same machines, or as good as that.
+const ALIKE_MAX: usize = 64;
+/// So many where they choose among machines: there are fewer sizes in each family then.
+const CHOOSY_MAX: usize = 88;
+/// So many of pods that are alike do for a guide on which no bound rests.
+const COARSE_MAX: usize = 32;
 
 /// Rows by family; every row is in one.
 pub(crate) type Families = Vec<Vec<usize>>;
 
-/// Splits the rows of each kin until there are as many families as asked for, always where rows of one family differ
-/// most, or until families are of one size each.
-pub(super) fn families(problem: &Covering, most: usize) -> Families {
+/// How many families are worth their time.
+pub(super) fn families_max(alike: &[usize], detail: Detail) -> usize {
+    let is_choosy = alike.iter().any(|kind| *kind > 0);
+    match (detail, is_choosy) {
+        (Detail::Fine, true) => CHOOSY_MAX,
+        (Detail::Fine, false) | (Detail::Coarse, true) => ALIKE_MAX,
+        (Detail::Coarse, false) => COARSE_MAX,
+    }
+}
+
+/// Splits the rows of kins that are alike until there are as many families as asked for, always where rows of one family
+/// differ most, or until families are of one size each.
+pub(super) fn families(problem: &Covering, alike: &[usize], most: usize) -> Families {
     let total: Vec<f64> = (0..problem.resources()).map(|r| total(problem, r)).collect();
     let mut families: Vec<Family> = Vec::new();
-    let kins = problem.rows.iter().map(|row| row.kin).max().map_or(0, |last| last + 1);
-    for kin in 0..kins {
-        let members: Vec<usize> = (0..problem.rows.len()).filter(|row| problem.rows[*row].kin == kin).collect();
+    let kinds = alike.iter().map(|kind| kind + 1).max().unwrap_or(0);
+    for kind in 0..kinds {
+        let is_member = |row: &usize| alike[problem.rows[*row].kin] == kind;
+        let members: Vec<usize> = (0..problem.rows.len()).filter(is_member).collect();
         if !members.is_empty() {
             families.push(Family::new(problem, members, &total));
         }
@@ -31,8 +51,26 @@ pub(super) fn families(problem: &Covering, most: usize) -> Families {
     families
 }
 
-/// One row for each family: its pods, with what they ask for on average; and of the columns some. Only a guide: no bound
-/// rests on it.
+/// By kin, a number that it shares with kins which are as good as one: where resources cost the least, all of them may
+/// run. Some may run elsewhere besides, which is of little use to them.
+pub(super) fn alike(problem: &Covering, scaled: &Scaled<'_>) -> Vec<usize> {
+    let kins = problem.rows.iter().map(|row| row.kin + 1).max().unwrap_or(0);
+    let mut known: Vec<Melted> = Vec::new();
+    let mut numbers = Vec::with_capacity(kins);
+    for kin in 0..kins {
+        let is_sold = |column: &usize| problem.columns.is_sold(scaled.columns[*column], kin);
+        let columns: Vec<usize> = (0..scaled.columns.len()).filter(is_sold).collect();
+        let number = known.iter().position(|melted| melted.holds_on(scaled, &columns));
+        numbers.push(number.unwrap_or_else(|| {
+            known.push(Melted::on(scaled, &columns));
+            known.len() - 1
+        }));
+    }
+    numbers
+}
+
+/// One row for each family: its pods, with what they ask for on average; and of the columns some, sold where most of the
+/// pods may run. Only a guide: no bound rests on it.
 pub(super) fn merged(problem: &Covering, families: &Families, kept: &[usize]) -> Covering {
     let size = |family: &Vec<usize>| {
         let pods: f64 = family.iter().map(|row| problem.rows[*row].count as f64).sum();
@@ -47,14 +85,19 @@ pub(super) fn merged(problem: &Covering, families: &Families, kept: &[usize]) ->
         count: family.iter().map(|row| problem.rows[*row].count).sum(),
         spare: family.iter().map(|row| problem.rows[*row].spare).sum(),
         size,
-        kin: family.first().map_or(0, |row| problem.rows[*row].kin),
+        kin: size,
     };
     let known = &problem.columns;
-    let kins = known.words * 64;
-    let mut columns = Columns::with_capacity(kept.len(), known.resources, kins);
+    let mut columns = Columns::with_capacity(kept.len(), known.resources, families.len());
     for column in kept {
-        let sold = (0..kins).map(|kin| known.is_sold(*column, kin));
-        columns.push(known.price(*column), known.room(*column).iter().copied(), sold);
+        let is_sold = |family: &Vec<usize>| {
+            let pods = |sold: bool| {
+                let rows = family.iter().map(|row| &problem.rows[*row]);
+                rows.filter(|row| known.is_sold(*column, row.kin) == sold).map(|row| row.count).sum::<u64>()
+            };
+            pods(true) >= pods(false)
+        };
+        columns.push(known.price(*column), known.room(*column).iter().copied(), families.iter().map(is_sold));
     }
     Covering {
         sizes: families.iter().map(size).collect(),
@@ -101,4 +144,36 @@ impl Family {
 
 fn total(problem: &Covering, resource: usize) -> f64 {
     (0..problem.rows.len()).map(|row| problem.rows[row].count as f64 * demand(problem, row, resource)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each column with its price, its room of two resources and the kins that may run there.
+    fn numbers(columns: &[(f64, [f64; 2], &[usize])]) -> Vec<usize> {
+        let kins = columns.iter().flat_map(|(_, _, sold)| *sold).map(|kin| kin + 1).max().unwrap();
+        let mut sold = Columns::with_capacity(columns.len(), 2, kins);
+        for (price, room, own) in columns {
+            sold.push(*price, *room, (0..kins).map(|kin| own.contains(&kin)));
+        }
+        let sizes = [[1.0, 2.0], [1.0, 8.0]].map(|demand| Size { demand: demand.into(), most: u32::MAX });
+        let row = |number: usize| Row { count: 10, spare: 0, size: number % 2, kin: number / 2 };
+        let problem = Covering { sizes: sizes.into(), rows: (0..2 * kins).map(row).collect(), columns: sold };
+        alike(&problem, &Scaled::new(&problem))
+    }
+
+    #[test]
+    fn kins_are_as_good_as_one_where_they_share_what_is_cheapest() {
+        let (lean, fat) = ((1.0, [16.0, 32.0]), (1.2, [16.0, 128.0]));
+        let both = |dear: (f64, [f64; 2], &'static [usize])| {
+            numbers(&[(lean.0, lean.1, &[0, 1, 2]), (fat.0, fat.1, &[0, 1]), (1.3, [16.0, 128.0], &[2]), dear])
+        };
+        // The last kin has to pay more for memory.
+        assert_eq!(both((9.0, [64.0, 64.0], &[1])), [0, 0, 1]);
+        assert_eq!(both((9.0, [64.0, 64.0], &[0])), [0, 0, 1]);
+        // What one of them finds cheaper elsewhere tells them apart.
+        assert_eq!(both((0.5, [16.0, 64.0], &[1])), [0, 1, 2]);
+        assert_eq!(both((0.5, [16.0, 64.0], &[0])), [0, 1, 2]);
+    }
 }

@@ -23,6 +23,7 @@ mod families;
 mod knapsack;
 mod limits;
 mod master;
+mod melted;
 mod scaled;
 #[cfg(test)]
 mod tests;
@@ -30,15 +31,13 @@ mod tests;
 use crate::interrupt::Budget;
 use certificate::{Certificate, Repair};
 pub(crate) use families::Families;
-use families::{families, merged};
+use families::{alike, families, families_max, merged};
 use knapsack::{Knapsack, Warm, ceiling};
 use master::{Master, Pattern};
 use scaled::{Offer, Scaled};
 
 /// So many rows are told apart exactly; the work grows with their square and more.
 const ROWS_MAX: usize = 64;
-/// So many families do for a guide on which no bound rests, unless that is less than two sizes for each kin.
-const ROWS_COARSE: usize = 32;
 /// Bounds are lowered by this fraction, far more than rounding can add to them.
 const MARGIN: f64 = 1e-9;
 /// Columns worth less than this above their price bring no new pattern.
@@ -233,12 +232,7 @@ pub(crate) fn relax(problem: &Covering, detail: Detail, budget: Budget<'_>) -> R
     if problem.rows.len() <= ROWS_MAX {
         return relax_exactly(problem, budget);
     }
-    let kins = problem.rows.iter().map(|row| row.kin).max().map_or(0, |last| last + 1);
-    let families = match detail {
-        Detail::Fine => ROWS_MAX,
-        Detail::Coarse => ROWS_COARSE.max(2 * kins).min(ROWS_MAX),
-    };
-    relax_families(problem, families, budget)
+    relax_families(problem, detail, budget)
 }
 
 fn relax_exactly(problem: &Covering, budget: Budget<'_>) -> Relaxed {
@@ -259,9 +253,10 @@ fn relax_exactly(problem: &Covering, budget: Budget<'_>) -> Relaxed {
     }
 }
 
-fn relax_families(problem: &Covering, most: usize, budget: Budget<'_>) -> Relaxed {
+fn relax_families(problem: &Covering, detail: Detail, budget: Budget<'_>) -> Relaxed {
     let scaled = Scaled::new(problem);
-    let families = families(problem, most);
+    let alike = alike(problem, &scaled);
+    let families = families(problem, &alike, families_max(&alike, detail));
     let coarse = merged(problem, &families, &scaled.columns);
     let mixed = Scaled::merged(&coarse, &families, &scaled);
     let mut search = Search::new(&mixed, budget);
