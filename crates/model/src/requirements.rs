@@ -129,6 +129,11 @@ impl Requirements {
         }
     }
 
+    /// Forgets all labels but some.
+    pub fn retain(&mut self, is_kept: impl Fn(&Text) -> bool) {
+        self.0.retain(|(key, _)| is_kept(key));
+    }
+
     /// The requirement for a label.
     pub fn get(&self, key: &str) -> Option<&Requirement> {
         self.position(key).ok().map(|position| &self.0[position].1)

@@ -52,7 +52,7 @@ pub(crate) type Hashed<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 pub(crate) type Index<K> = Hashed<K, usize>;
 
 /// A set of demands on labels, by number. [`Want::NOTHING`] demands nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Want(pub(crate) u32);
 
 impl Want {

@@ -1,8 +1,11 @@
 //! Questions that are asked of hundreds of instance types in a row.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use model::{InstanceType, Near, Price, Requirement, Requirements, Text};
+
+use crate::interner::Index;
 
 /// A demand with the place where its label was last found: types of one provider have their labels in one order.
 struct Demand<'a, 't> {
@@ -12,9 +15,8 @@ struct Demand<'a, 't> {
 }
 
 impl<'a, 't> Demand<'a, 't> {
-    fn all(requirements: &'a Requirements, is_meant: impl Fn(&Text) -> bool) -> Vec<Self> {
-        let meant = requirements.iter().filter(|(key, _)| is_meant(key));
-        meant.map(|(key, requirement)| Self { key, requirement, near: Near::default() }).collect()
+    fn new((key, requirement): (&'a Text, &'a Requirement)) -> Self {
+        Self { key, requirement, near: Near::default() }
     }
 
     fn is_met(&mut self, stated: &'t Requirements) -> bool {
@@ -23,12 +25,42 @@ impl<'a, 't> Demand<'a, 't> {
     }
 }
 
+/// What types state about one label: hundreds of types state a few things.
+pub(crate) struct Statements<'t> {
+    /// Each once.
+    stated: Vec<Option<&'t Requirement>>,
+    /// By type, the position in the list above.
+    by_kind: Vec<usize>,
+}
+
+impl<'t> Statements<'t> {
+    pub(crate) fn about(key: &Text, kinds: impl Iterator<Item = &'t InstanceType>) -> Self {
+        let (mut stated, mut near) = (Vec::new(), Near::default());
+        let mut numbers: Index<Option<&Requirement>> = Index::default();
+        let number = |kind: &'t InstanceType| {
+            let own = kind.requirements.get_near(key, &mut near);
+            *numbers.entry(own).or_insert_with(|| {
+                stated.push(own);
+                stated.len() - 1
+            })
+        };
+        let by_kind = kinds.map(number).collect();
+        Self { stated, by_kind }
+    }
+
+    /// By type, whether it agrees with a requirement for the label; nothing when all do.
+    pub(crate) fn agreeing(&self, requirement: &Requirement) -> Option<Rc<[bool]>> {
+        let agrees = |stated: &Option<&Requirement>| stated.is_none_or(|stated| stated.agrees_with(requirement));
+        let agreeing: Vec<bool> = self.stated.iter().map(agrees).collect();
+        let differ = agreeing.contains(&false);
+        differ.then(|| self.by_kind.iter().map(|stated| agreeing[*stated]).collect())
+    }
+}
+
 /// Asks types for the lowest price at which they meet some demands.
 pub(crate) struct Pricing<'a, 't> {
     of_types: Vec<Demand<'a, 't>>,
     of_offerings: Vec<Demand<'a, 't>>,
-    /// Whether what is asked anew can change the price.
-    reprices: bool,
 }
 
 /// The labels by which a type's offerings differ.
@@ -47,31 +79,19 @@ pub(crate) fn offered_keys<'t>(kinds: impl Iterator<Item = &'t InstanceType>) ->
 impl<'a, 't> Pricing<'a, 't> {
     /// Asks for everything.
     pub(crate) fn of(requirements: &'a Requirements, offered: &BTreeSet<&Text>) -> Self {
-        Self {
-            of_types: Demand::all(requirements, |_| true),
-            of_offerings: Demand::all(requirements, |key| offered.contains(key)),
-            reprices: true,
-        }
+        let of_offerings = requirements.iter().filter(|(key, _)| offered.contains(key)).map(Demand::new).collect();
+        Self { of_types: requirements.iter().map(Demand::new).collect(), of_offerings }
     }
 
-    /// Asks types that met the same demands before for what is new about some labels.
-    pub(crate) fn of_news(
-        requirements: &'a Requirements,
-        is_new: impl Fn(&Text) -> bool,
-        offered: &BTreeSet<&Text>,
-    ) -> Self {
-        let reprices = requirements.iter().any(|(key, _)| is_new(key) && offered.contains(key));
-        let offered = |key: &Text| reprices && offered.contains(key);
-        Self { of_types: Demand::all(requirements, is_new), of_offerings: Demand::all(requirements, offered), reprices }
+    /// Asks types that are known to agree for their offerings, about labels by which these differ.
+    pub(crate) fn of_offerings(requirements: &'a Requirements) -> Self {
+        Self { of_types: Vec::new(), of_offerings: requirements.iter().map(Demand::new).collect() }
     }
 
     /// The lowest price of the type under the demands; none when it does not meet them or is not for sale.
-    pub(crate) fn price(&mut self, kind: &'t InstanceType, before: Option<Price>) -> Option<Price> {
+    pub(crate) fn price(&mut self, kind: &'t InstanceType) -> Option<Price> {
         if !self.of_types.iter_mut().all(|demand| demand.is_met(&kind.requirements)) {
             return None;
-        }
-        if !self.reprices {
-            return before;
         }
         let mut lowest: Option<Price> = None;
         for offering in &kind.offerings {

@@ -15,6 +15,7 @@
 //! ```
 
 mod amounts;
+mod answers;
 mod attached;
 mod bins;
 mod bound;

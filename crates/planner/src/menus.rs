@@ -11,11 +11,12 @@ use model::{
 };
 
 use crate::amounts::{ResourceTable, Rooms, holds};
+use crate::answers::{Agreeing, Answers, NOT_SOLD, Prices};
 use crate::attached::Attached;
 use crate::classes::Class;
 use crate::config::ReservationPolicy;
 use crate::daemons::{Burden, PoolDaemons, once_usable};
-use crate::interner::{Index, Want, Wants};
+use crate::interner::{Hashed, Index, Want, Wants};
 use crate::kinds::{Pricing, offered_keys};
 use crate::limits::{Footprint, Limits};
 use crate::reserved::{Reserved, from_reservation};
@@ -48,7 +49,7 @@ pub(crate) struct Candidate {
 }
 
 /// A menu of a pool, by number. The first is what the pool's own demands leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct MenuId(usize);
 
 impl MenuId {
@@ -64,9 +65,6 @@ pub(crate) struct Menu {
     prices: Vec<Price>,
 }
 
-/// Stands where a type has no price, at half the space of an option: there are many menus of many types.
-const NOT_SOLD: Price = Price::MAX;
-
 impl Menu {
     pub(crate) fn price_of(&self, kind: usize) -> Option<Price> {
         Some(self.prices[kind]).filter(|price| *price != NOT_SOLD)
@@ -79,8 +77,10 @@ struct Page {
     requirements: Arc<Requirements>,
     /// The menu that this is a part of.
     from: MenuId,
-    /// The labels about which it demands more than that one.
-    news: Vec<Text>,
+    /// By type, whether it agrees about each of the labels about which this demands more than that one.
+    agreeing: Vec<Agreeing>,
+    /// By type, its price under all demands if those labels can change it.
+    prices: Option<Prices>,
     menu: OnceCell<Menu>,
 }
 
@@ -99,8 +99,8 @@ pub(crate) struct PoolView<'a> {
     pages: Vec<Page>,
     /// The number of the menu for some demands.
     numbers: Index<Arc<Requirements>>,
-    offered_keys: BTreeSet<&'a Text>,
-    joins: BTreeMap<(MenuId, Want), Option<MenuId>>,
+    answers: Answers<'a>,
+    joins: Hashed<(MenuId, Want), Option<MenuId>>,
     values: BTreeMap<(MenuId, Text), Rc<BTreeSet<Text>>>,
     vocabulary: &'a Vocabulary,
 }
@@ -126,7 +126,7 @@ impl<'a> PoolView<'a> {
         let mut pricing = Pricing::of(&for_sale, &offered_keys);
         let is_offered = |kind: &InstanceType| offered.iter().any(|(own, _, _)| std::ptr::eq(*own, kind));
         // Only types that can be had at all are worth a look; the others are told of when a pool is barren.
-        let priced = pool.types.iter().map(Arc::as_ref).map(|kind| (kind, pricing.price(kind, None)));
+        let priced = pool.types.iter().map(Arc::as_ref).map(|kind| (kind, pricing.price(kind)));
         let mut kinds: Vec<(&InstanceType, Option<Price>)> =
             priced.filter(|(kind, price)| price.is_some() || is_offered(kind)).collect();
         kinds.sort_unstable_by(|left, right| left.1.cmp(&right.1).then_with(|| left.0.name.cmp(&right.0.name)));
@@ -148,8 +148,8 @@ impl<'a> PoolView<'a> {
             reserved: Vec::new(),
             pages: Vec::new(),
             numbers: Index::default(),
-            offered_keys,
-            joins: BTreeMap::new(),
+            answers: Answers::new(offered_keys),
+            joins: Hashed::default(),
             values: BTreeMap::new(),
             vocabulary,
         };
@@ -193,41 +193,49 @@ impl<'a> PoolView<'a> {
     fn written(&self, candidates: Vec<Candidate>, requirements: Requirements) -> Page {
         let requirements = Arc::new(requirements);
         let menu = OnceCell::from(self.menu_of(candidates, Arc::clone(&requirements)));
-        Page { requirements, from: MenuId::OWN, news: Vec::new(), menu }
+        Page { requirements, from: MenuId::OWN, agreeing: Vec::new(), prices: None, menu }
     }
 
-    /// The last menu before a page of which all types are known, and how to ask them for what is new since.
-    fn basis<'p>(&'p self, page: &'p Page) -> (&'p Menu, Pricing<'p, 'a>) {
-        let mut news: Vec<&Text> = page.news.iter().collect();
-        let mut before = &self.pages[page.from.0];
+    /// A page and those before it, back to the first of which all types are known, and these types.
+    fn basis<'p>(&'p self, page: &'p Page) -> (Vec<&'p Page>, &'p Menu) {
+        let mut pages = Vec::new();
+        let mut last = page;
         loop {
-            if let Some(menu) = before.menu.get() {
-                let pricing = Pricing::of_news(&page.requirements, |key| news.contains(&key), &self.offered_keys);
-                return (menu, pricing);
+            if let Some(menu) = last.menu.get() {
+                return (pages, menu);
             }
-            news.extend(&before.news);
-            before = &self.pages[before.from.0];
+            pages.push(last);
+            last = &self.pages[last.from.0];
         }
     }
 
     /// The types that meet the demands of a page.
     fn sold<'p>(&'p self, page: &'p Page) -> impl Iterator<Item = Candidate> + 'p {
-        let (menu, mut pricing) = self.basis(page);
+        let (pages, menu) = self.basis(page);
+        let prices = pages.iter().find_map(|page| page.prices.as_deref());
         menu.candidates.iter().filter_map(move |candidate| {
-            let price = pricing.price(self.kinds[candidate.kind].kind, Some(candidate.price))?;
-            Some(Candidate { price, kind: candidate.kind })
+            let kind = candidate.kind;
+            let agrees = pages.iter().flat_map(|page| &page.agreeing).all(|agreeing| agreeing[kind]);
+            let price = prices.map_or(candidate.price, |prices| prices[kind]);
+            (agrees && price != NOT_SOLD).then_some(Candidate { price, kind })
         })
     }
 
     /// The price of one type on a menu, of which nobody may ever ask for the others.
     pub(crate) fn price_on(&self, menu: MenuId, kind: usize) -> Option<Price> {
-        let page = &self.pages[menu.0];
-        if let Some(menu) = page.menu.get() {
-            return menu.price_of(kind);
+        let mut page = &self.pages[menu.0];
+        let mut repriced = None;
+        loop {
+            if let Some(menu) = page.menu.get() {
+                let price = menu.price_of(kind)?;
+                return Some(repriced.unwrap_or(price)).filter(|price| *price != NOT_SOLD);
+            }
+            if !page.agreeing.iter().all(|agreeing| agreeing[kind]) {
+                return None;
+            }
+            repriced = repriced.or_else(|| page.prices.as_ref().map(|prices| prices[kind]));
+            page = &self.pages[page.from.0];
         }
-        let (menu, mut pricing) = self.basis(page);
-        let before = menu.price_of(kind)?;
-        pricing.price(self.kinds[kind].kind, Some(before))
     }
 
     /// What the pool's nodes say to a demand: labels it defines must agree, and others must be given later.
@@ -259,18 +267,27 @@ impl<'a> PoolView<'a> {
         MenuId(number)
     }
 
-    fn joined(&self, menu: MenuId, wanted: &Requirements) -> Option<Page> {
-        let before = &self.pages[menu.0];
+    fn joined(&mut self, menu: MenuId, wanted: &Requirements) -> Option<Page> {
         self.satisfies(wanted).ok()?;
-        before.requirements.intersect(wanted).ok()?;
-        let requirements = before.requirements.and(wanted);
+        let before = &self.pages[menu.0].requirements;
+        before.intersect(wanted).ok()?;
+        let requirements = before.and(wanted);
         if requirements.contradiction().is_some() {
             return None;
         }
-        let news = wanted.iter().map(|(key, _)| Text::clone(key)).collect();
-        let page = Page { requirements: Arc::new(requirements), from: menu, news, menu: OnceCell::new() };
+        let page = self.page(menu, requirements, wanted);
         let is_met = self.sold(&page).next().is_some();
         is_met.then_some(page)
+    }
+
+    /// The part of a menu that meets some demands, which are more than its own about the wanted labels.
+    fn page(&mut self, from: MenuId, requirements: Requirements, wanted: &Requirements) -> Page {
+        let kinds = || self.kinds.iter().map(|view| view.kind);
+        let prices = self.answers.prices(&requirements, wanted, kinds());
+        let wanted = wanted.iter().filter_map(|(key, _)| Some((key, requirements.get(key)?)));
+        let agreeing = wanted.filter_map(|(key, requirement)| self.answers.agreeing(key, requirement, kinds()));
+        let agreeing = agreeing.collect();
+        Page { requirements: Arc::new(requirements), from, agreeing, prices, menu: OnceCell::new() }
     }
 
     /// The values that a label can have on a new node of a menu.
