@@ -6,6 +6,7 @@
 
 mod anew;
 mod even;
+mod fill;
 mod improve;
 mod limited;
 mod parts;
@@ -314,11 +315,20 @@ impl Solver<'_> {
     /// Adds up to so many pods of a family, larger ones first.
     fn add_family(&mut self, work: &mut Work, bin: &mut Bin, family: usize, most: i64, ceiling: Price) -> i64 {
         let mut added = 0;
+        let Some(kind) = bin.kind else { return 0 };
         for position in 0..work.families[family].len() {
             let shape = work.families[family][position];
-            if added < most && work.shapes[shape].remaining > 0 {
-                added += self.add_shape(work, bin, shape, most - added, ceiling);
+            if added >= most || work.shapes[shape].remaining <= 0 {
+                continue;
             }
+            let waits = |order: &usize| self.orders[*order].remaining() > 0;
+            if work.shapes[shape].orders.first().is_some_and(waits)
+                && !work.fits(shape, bin, &self.pools[bin.pool].rooms[kind])
+            {
+                self.steps += 1;
+                continue;
+            }
+            added += self.add_shape(work, bin, shape, most - added, ceiling);
         }
         added
     }

@@ -1,8 +1,8 @@
 //! What whole nodes of the ideal fleet left over, packed by value for money.
 
 use super::TINY;
+use super::fill::Fillers;
 use super::work::{Hope, Work};
-use crate::amounts::{add_times, copies_beside, fits_beside};
 use crate::bins::Bin;
 use crate::menus::{Candidate, MenuId};
 use crate::solver::Solver;
@@ -53,9 +53,12 @@ impl Solver<'_> {
     fn best_type(&mut self, work: &mut Work, shape: usize, menu: MenuId, class: usize) -> Option<Candidate> {
         let overhead = if self.thrift.is_some() { 0.0 } else { self.config.node_overhead.dollars() };
         let cost = |candidate: &Candidate| self.cost_of(candidate.kind, candidate.price) + overhead;
-        let hopes = work.hopes(menu, &self.pools[work.pool].menu(menu).candidates, cost);
+        let view = &self.pools[work.pool];
+        let hopes = work.hopes(menu, &view.menu(menu).candidates, cost);
         let waiting = work.waiting();
         let others = work.others(shape);
+        let mut fillers = Fillers::new(view, work, shape, &others);
+        let mut tried = 0;
         let mut best: Option<(f64, Candidate)> = None;
         for Hope { candidate, cost, rate: hope } in hopes.iter() {
             let known = best.map_or(0.0, |(known, _)| known);
@@ -63,43 +66,16 @@ impl Solver<'_> {
                 break;
             }
             let idle = waiting / cost < known;
-            if idle || !self.pools[work.pool].takes_alone(candidate.kind, &self.classes[class]) {
+            if idle || !view.takes_alone(candidate.kind, &self.classes[class]) {
                 continue;
             }
-            let rate = self.value_of(work, shape, &others, *candidate) / cost;
+            tried += others.len() as u64;
+            let rate = fillers.value_on(*candidate, &view.rooms[candidate.kind]) / cost;
             if best.is_none() || rate > known * (1.0 + TINY) {
                 best = Some((rate, *candidate));
             }
         }
+        self.steps += tried;
         best.map(|(_, candidate)| candidate)
-    }
-
-    /// What the pods are worth that a node of a type would hold, begun with a shape and filled with others in turn.
-    fn value_of(&mut self, work: &Work, first: usize, others: &[usize], candidate: Candidate) -> f64 {
-        let view = &self.pools[work.pool];
-        let Candidate { kind, price } = candidate;
-        let room = &view.rooms[kind];
-        let mut used = work.shapes[first].demand.clone();
-        let mut value = work.worth[first];
-        let mut crowded: Vec<usize> = work.shapes[first].crowd.into_iter().collect();
-        self.steps += others.len() as u64;
-        for index in others {
-            let shape = &work.shapes[*index];
-            let waiting = shape.remaining - i64::from(*index == first);
-            if waiting == 0
-                || !fits_beside(&shape.demand, &used, room)
-                || view.menu(shape.menu).price_of(kind).is_none_or(|own| own > price)
-            {
-                continue;
-            }
-            let mut copies = copies_beside(&shape.demand, &used, room).min(waiting);
-            if let Some(crowd) = shape.crowd {
-                copies = copies.min(i64::from(!crowded.contains(&crowd)));
-                crowded.push(crowd);
-            }
-            add_times(&mut used, &shape.demand, copies);
-            value += work.worth[*index] * copies as f64;
-        }
-        value
     }
 }

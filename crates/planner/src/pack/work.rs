@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::shapes::Shape;
-use crate::amounts::{Amounts, Rooms, copies};
+use crate::amounts::{Amounts, Rooms, copies, fits_beside};
 use crate::bins::{Bin, Load};
 use crate::interner::Want;
 use crate::menus::{Candidate, MenuId};
@@ -14,6 +14,8 @@ use crate::relax::{Families, Relaxed, Share};
 pub(super) struct Work {
     pub(super) pool: usize,
     pub(super) shapes: Vec<Shape>,
+    /// What a pod of each shape asks for, one after the other: most nodes have no room for most shapes.
+    demands: Vec<i64>,
     /// What a pod of each shape costs in the ideal fleet.
     pub(super) worth: Vec<f64>,
     /// Shapes that the ideal fleet does not tell apart.
@@ -44,7 +46,14 @@ impl Work {
         for prices in prices {
             lower_to_priced(&mut worth_max, &prices, &shapes, &worth, rooms);
         }
-        (Self { shape_of, pool, shapes, worth, families, worth_max, hopes: BTreeMap::new() }, shares)
+        let demands = shapes.iter().flat_map(|shape| shape.demand.iter().copied()).collect();
+        (Self { shape_of, pool, shapes, demands, worth, families, worth_max, hopes: BTreeMap::new() }, shares)
+    }
+
+    /// Whether one more pod of a shape finds room on a node.
+    pub(super) fn fits(&self, shape: usize, bin: &Bin, room: &[i64]) -> bool {
+        let width = room.len();
+        fits_beside(&self.demands[shape * width..(shape + 1) * width], &bin.used, room)
     }
 
     /// The types of a menu, those that may give most for their cost first.
