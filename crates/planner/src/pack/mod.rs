@@ -262,6 +262,7 @@ impl Solver<'_> {
             let Some(allowed) = self.nodes_allowed(work.pool, priced.kind) else { return };
             let mut bin = Bin::opened(work.pool, MenuId::OWN, Vec::new(), self.table.len());
             bin.kind = Some(priced.kind);
+            work.look_at(&bin, &self.pools[work.pool].rooms[priced.kind]);
             for (family, each) in &quota {
                 due[*family] += each;
                 let whole = (due[*family] + TINY).floor() as i64;
@@ -312,23 +313,24 @@ impl Solver<'_> {
         }
     }
 
-    /// Adds up to so many pods of a family, larger ones first.
+    /// Adds up to so many pods of a family, larger ones first, to the node that was looked at.
     fn add_family(&mut self, work: &mut Work, bin: &mut Bin, family: usize, most: i64, ceiling: Price) -> i64 {
         let mut added = 0;
-        let Some(kind) = bin.kind else { return 0 };
         for position in 0..work.families[family].len() {
             let shape = work.families[family][position];
             if added >= most || work.shapes[shape].remaining <= 0 {
                 continue;
             }
             let waits = |order: &usize| self.orders[*order].remaining() > 0;
-            if work.shapes[shape].orders.first().is_some_and(waits)
-                && !work.fits(shape, bin, &self.pools[bin.pool].rooms[kind])
-            {
+            if !work.fits(shape) && work.shapes[shape].orders.first().is_some_and(waits) {
                 self.steps += 1;
                 continue;
             }
-            added += self.add_shape(work, bin, shape, most - added, ceiling);
+            let own = self.add_shape(work, bin, shape, most - added, ceiling);
+            if let Some(kind) = bin.kind.filter(|_| own > 0) {
+                work.look_at(bin, &self.pools[bin.pool].rooms[kind]);
+            }
+            added += own;
         }
         added
     }

@@ -70,7 +70,7 @@ impl Solver<'_> {
                 continue;
             }
             tried += others.len() as u64;
-            let rate = fillers.value_on(*candidate, &view.rooms[candidate.kind]) / cost;
+            let rate = fillers.value_on(*candidate, &view.rooms[candidate.kind], known * cost) / cost;
             if best.is_none() || rate > known * (1.0 + TINY) {
                 best = Some((rate, *candidate));
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::shapes::Shape;
-use crate::amounts::{Amounts, Rooms, copies, fits_beside};
+use crate::amounts::{Amounts, Rooms, copies, holds};
 use crate::bins::{Bin, Load};
 use crate::interner::Want;
 use crate::menus::{Candidate, MenuId};
@@ -16,6 +16,8 @@ pub(super) struct Work {
     pub(super) shapes: Vec<Shape>,
     /// What a pod of each shape asks for, one after the other: most nodes have no room for most shapes.
     demands: Vec<i64>,
+    /// What is free on the node that is being filled.
+    free: Vec<i64>,
     /// What a pod of each shape costs in the ideal fleet.
     pub(super) worth: Vec<f64>,
     /// Shapes that the ideal fleet does not tell apart.
@@ -47,13 +49,32 @@ impl Work {
             lower_to_priced(&mut worth_max, &prices, &shapes, &worth, rooms);
         }
         let demands = shapes.iter().flat_map(|shape| shape.demand.iter().copied()).collect();
-        (Self { shape_of, pool, shapes, demands, worth, families, worth_max, hopes: BTreeMap::new() }, shares)
+        (
+            Self {
+                shape_of,
+                pool,
+                shapes,
+                demands,
+                free: Vec::new(),
+                worth,
+                families,
+                worth_max,
+                hopes: BTreeMap::new(),
+            },
+            shares,
+        )
     }
 
-    /// Whether one more pod of a shape finds room on a node.
-    pub(super) fn fits(&self, shape: usize, bin: &Bin, room: &[i64]) -> bool {
-        let width = room.len();
-        fits_beside(&self.demands[shape * width..(shape + 1) * width], &bin.used, room)
+    /// Looks at what is free on the node that is being filled.
+    pub(super) fn look_at(&mut self, bin: &Bin, room: &[i64]) {
+        self.free.clear();
+        self.free.extend(room.iter().zip(&bin.used).map(|(room, used)| room - used));
+    }
+
+    /// Whether one more pod of a shape finds room on the node that was looked at.
+    pub(super) fn fits(&self, shape: usize) -> bool {
+        let width = self.free.len();
+        holds(&self.free, &self.demands[shape * width..(shape + 1) * width])
     }
 
     /// The types of a menu, those that may give most for their cost first.
