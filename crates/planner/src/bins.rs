@@ -127,6 +127,11 @@ impl Bin {
         }
     }
 
+    /// Whether its pods have neither ports of the host nor volumes.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.host_ports.is_empty() && self.attached.by_driver.is_empty()
+    }
+
     pub(crate) fn load(&mut self, order: usize, pods: u32) {
         match self.loads.iter_mut().find(|load| load.order == order) {
             Some(load) => load.pods += pods,
@@ -322,7 +327,7 @@ pub(crate) fn holds_bin(pool: &PoolView<'_>, bin: &Bin, kind: usize) -> bool {
         return false;
     }
     // Most nodes have neither, and hundreds of types are asked about each.
-    if bin.host_ports.is_empty() && bin.attached.by_driver.is_empty() {
+    if bin.is_plain() {
         return true;
     }
     let view = &pool.kinds[kind];

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use model::{Nomination, Plan, PlannedClaim, PodKey, PoolRefusal, Price, Requirements, TypeName, Unplaced};
 
+use crate::amounts::holds;
 use crate::bins::{Bin, holds_bin};
 use crate::daemons::{Burden, GIVEN_LATER};
 use crate::interner::{Hashed, Index};
@@ -145,13 +146,14 @@ impl Solver<'_> {
     /// Pods with rules about shared domains in the order in which they were placed, then those with rules about their
     /// host, then all others.
     fn told_sequence(&self) -> Vec<PodKey> {
-        let mut left = BTreeSet::new();
-        for leftover in &self.leftovers {
-            left.extend(leftover.pods.iter().map(|pod| (leftover.class, *pod)));
-        }
         let free = self.orders.iter().filter(|order| order.stance.rules.is_free());
         let free = free.flat_map(|order| order.pods[..order.settled].iter().map(|pod| (order.class, *pod)));
-        if self.overflowed {
+        let mut left = BTreeSet::new();
+        let is_ruled = !(self.sequence.is_empty() && self.host_sequence.is_empty());
+        for leftover in self.leftovers.iter().filter(|_| is_ruled) {
+            left.extend(leftover.pods.iter().map(|pod| (leftover.class, *pod)));
+        }
+        if self.overflowed && is_ruled {
             // Pods whom limits sent elsewhere may have given up their rules on the way: they come with those without.
             left.extend(free.clone());
         }
@@ -164,19 +166,19 @@ impl Solver<'_> {
 
 /// The types that a claim may list: those that hold its pods and, whichever is taken, leave the pool within its limits.
 fn listed(pool: &PoolView<'_>, bin: &Bin, held: &Footprint, types_max: usize) -> Vec<Candidate> {
-    let within = |candidate: &&Candidate| {
-        pool.limits.is_unlimited() || pool.limits.admit(&pool.kinds[candidate.kind].footprint, held).is_ok()
-    };
+    let (is_unlimited, is_plain) = (pool.limits.is_unlimited(), bin.is_plain());
+    let within =
+        |candidate: &&Candidate| is_unlimited || pool.limits.admit(&pool.kinds[candidate.kind].footprint, held).is_ok();
     let candidates = &pool.menu(bin.menu).candidates;
     // Without limits a node is priced as the cheapest type that holds it: cheaper ones do not.
-    let from = if pool.limits.is_unlimited() {
-        candidates.partition_point(|candidate| candidate.price < bin.price)
-    } else {
-        0
+    let from = if is_unlimited { candidates.partition_point(|candidate| candidate.price < bin.price) } else { 0 };
+    let (rooms, used) = (&pool.rooms, &*bin.used);
+    let fits = move |candidate: &&Candidate| match is_plain {
+        true => holds(&rooms[candidate.kind], used),
+        false => holds_bin(pool, bin, candidate.kind),
     };
-    let fitting = candidates[from..].iter().filter(|candidate| holds_bin(pool, bin, candidate.kind));
     let mut listed = Vec::with_capacity(types_max.min(candidates.len() - from));
-    listed.extend(fitting.filter(within).take(types_max));
+    listed.extend(candidates[from..].iter().filter(fits).filter(within).take(types_max));
     listed
 }
 
