@@ -129,22 +129,21 @@ fn specs(pending: &[PendingPod]) -> (Vec<&Arc<PodClass>>, Vec<usize>) {
 /// Higher priority first; then pods with rules between pods, while there is choice; then larger pods.
 fn in_order<'a>(classes: Vec<(Likeness<'a>, Class<'a>)>) -> Vec<Class<'a>> {
     let (cpu, memory) = (ResourceName::cpu(), ResourceName::memory());
-    let mut classes: Vec<Class<'a>> = classes.into_iter().map(|(_, class)| class).collect();
-    for class in &mut classes {
+    let ranked = classes.into_iter().map(|(_, mut class)| {
         class.pods.sort_by(|left, right| (left.created, &left.key).cmp(&(right.created, &right.key)));
-    }
-    classes.sort_by(|left, right| {
-        let size = |class: &Class<'_>| (class.spec.requests.get(&cpu), class.spec.requests.get(&memory));
-        let first =
-            |class: &Class<'_>| (Reverse(class.spec.priority), Reverse(has_rules(class.spec)), Reverse(size(class)));
-        first(left)
-            .cmp(&first(right))
+        let size = (class.spec.requests.get(&cpu), class.spec.requests.get(&memory));
+        ((Reverse(class.spec.priority), Reverse(has_rules(class.spec)), Reverse(size)), class)
+    });
+    let mut ranked: Vec<_> = ranked.collect();
+    ranked.sort_by(|(first, left), (second, right)| {
+        first
+            .cmp(second)
             .then_with(|| left.spec.cmp(right.spec))
             .then_with(|| left.namespace.cmp(right.namespace))
             .then_with(|| left.labels.cmp(&right.labels))
             .then_with(|| left.pods[0].key.cmp(&right.pods[0].key))
     });
-    classes
+    ranked.into_iter().map(|(_, class)| class).collect()
 }
 
 fn has_rules(spec: &PodClass) -> bool {

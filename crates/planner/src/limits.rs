@@ -60,6 +60,8 @@ impl Footprint {
 pub(crate) struct Limits {
     names: Vec<ResourceName>,
     remaining: Vec<i64>,
+    /// Which of them is the number of nodes.
+    nodes: Option<usize>,
 }
 
 /// The only limited resource of a pool.
@@ -71,14 +73,17 @@ pub(crate) struct Single<'a> {
 impl Limits {
     pub(crate) fn of(pool: &Pool) -> Self {
         let left = |(name, limit): (&ResourceName, i64)| (name.clone(), limit.saturating_sub(pool.in_use.get(name)));
-        let (names, remaining) = pool.limits.iter().map(left).unzip();
-        Self { names, remaining }
+        let (names, remaining): (Vec<ResourceName>, Vec<i64>) = pool.limits.iter().map(left).unzip();
+        let counted = ResourceName::nodes();
+        let nodes = names.iter().position(|name| *name == counted);
+        Self { names, remaining, nodes }
     }
 
     /// The limited part of what a node with this capacity takes. Each node also counts as one of `nodes`.
     pub(crate) fn footprint(&self, capacity: &Resources) -> Footprint {
-        let nodes = ResourceName::nodes();
-        Footprint(self.names.iter().map(|name| if *name == nodes { 1 } else { capacity.get(name) }).collect())
+        let amounts = self.names.iter().enumerate();
+        let amount = |(position, name)| if self.nodes == Some(position) { 1 } else { capacity.get(name) };
+        Footprint(amounts.map(amount).collect())
     }
 
     /// Whether one node with this footprint may be added, by someone who gives `held` back for it.
