@@ -213,9 +213,10 @@ impl<'a> PoolView<'a> {
     fn sold<'p>(&'p self, page: &'p Page) -> impl Iterator<Item = Candidate> + 'p {
         let (pages, menu) = self.basis(page);
         let prices = pages.iter().find_map(|page| page.prices.as_deref());
+        let agreeing: Vec<&[bool]> = pages.iter().flat_map(|page| &page.agreeing).map(AsRef::as_ref).collect();
         menu.candidates.iter().filter_map(move |candidate| {
             let kind = candidate.kind;
-            let agrees = pages.iter().flat_map(|page| &page.agreeing).all(|agreeing| agreeing[kind]);
+            let agrees = agreeing.iter().all(|agreeing| agreeing[kind]);
             let price = prices.map_or(candidate.price, |prices| prices[kind]);
             (agrees && price != NOT_SOLD).then_some(Candidate { price, kind })
         })

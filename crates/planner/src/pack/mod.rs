@@ -316,8 +316,7 @@ impl Solver<'_> {
     /// Adds up to so many pods of a family, larger ones first, to the node that was looked at.
     fn add_family(&mut self, work: &mut Work, bin: &mut Bin, family: usize, most: i64, ceiling: Price) -> i64 {
         let mut added = 0;
-        for position in 0..work.families[family].len() {
-            let shape = work.families[family][position];
+        for shape in Rc::clone(&work.families[family]).iter().copied() {
             if added >= most || work.shapes[shape].remaining <= 0 {
                 continue;
             }

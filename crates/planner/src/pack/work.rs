@@ -8,7 +8,7 @@ use crate::amounts::{Amounts, Rooms, copies, holds};
 use crate::bins::{Bin, Load};
 use crate::interner::Want;
 use crate::menus::{Candidate, MenuId};
-use crate::relax::{Families, Relaxed, Share};
+use crate::relax::{Relaxed, Share};
 
 /// Shapes with what they are worth.
 pub(super) struct Work {
@@ -21,7 +21,7 @@ pub(super) struct Work {
     /// What a pod of each shape costs in the ideal fleet.
     pub(super) worth: Vec<f64>,
     /// Shapes that the ideal fleet does not tell apart.
-    pub(super) families: Families,
+    pub(super) families: Vec<Rc<[usize]>>,
     /// The shape of each order.
     pub(super) shape_of: BTreeMap<usize, usize>,
     /// No node of each type holds pods that are worth more.
@@ -48,6 +48,7 @@ impl Work {
         for prices in prices {
             lower_to_priced(&mut worth_max, &prices, &shapes, &worth, rooms);
         }
+        let families = families.into_iter().map(Rc::from).collect();
         let demands = shapes.iter().flat_map(|shape| shape.demand.iter().copied()).collect();
         (
             Self {
@@ -90,7 +91,9 @@ impl Work {
                 Hope { candidate: *candidate, cost, rate: self.worth_max[candidate.kind] / cost }
             };
             let mut hopes: Vec<Hope> = candidates.iter().map(hope).collect();
-            hopes.sort_by(|left, right| right.rate.total_cmp(&left.rate).then(left.candidate.cmp(&right.candidate)));
+            hopes.sort_unstable_by(|left, right| {
+                right.rate.total_cmp(&left.rate).then(left.candidate.cmp(&right.candidate))
+            });
             hopes.into()
         });
         Rc::clone(hopes)
