@@ -111,7 +111,11 @@ impl Resources {
 
     /// The amount of one resource.
     pub fn get(&self, name: &ResourceName) -> i64 {
-        self.position(name).map_or(0, |position| self.0[position].1)
+        // Names are mostly one copy, and seen to be the same without being read.
+        match self.0.iter().find(|(known, _)| Text::ptr_eq(&known.0, &name.0)) {
+            Some((_, amount)) => *amount,
+            None => self.position(name).map_or(0, |position| self.0[position].1),
+        }
     }
 
     /// Whether the resource is named, be it with zero.
