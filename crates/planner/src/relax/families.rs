@@ -11,6 +11,13 @@ const CHOOSY_MAX: usize = 88;
 /// So many of pods that are alike do for a guide on which no bound rests.
 const COARSE_MAX: usize = 32;
 
+/// With more kinds of pods than this, few families are left to tell sizes apart.
+const KINDS_MAX: usize = CHOOSY_MAX / 2;
+/// What kins lose by being taken for one, as a part of what they cost, is no more than rounding,
+const ROUNDING: f64 = 1e-9;
+/// or this where kinds are too many otherwise.
+const LOSING: f64 = 0.15;
+
 /// Rows by family; every row is in one.
 pub(crate) type Families = Vec<Vec<usize>>;
 
@@ -52,19 +59,31 @@ pub(super) fn families(problem: &Covering, alike: &[usize], most: usize) -> Fami
 }
 
 /// By kin, a number that it shares with kins which are as good as one: where resources cost the least, all of them may
-/// run. Some may run elsewhere besides, which is of little use to them.
+/// run. Some may run elsewhere besides, which is of little use to them. Where that leaves too many kinds, kins are one that
+/// could do somewhat better apart.
 pub(super) fn alike(problem: &Covering, scaled: &Scaled<'_>) -> Vec<usize> {
     let kins = problem.rows.iter().map(|row| row.kin + 1).max().unwrap_or(0);
+    let sold_to = |kin: usize| -> Vec<usize> {
+        (0..scaled.columns.len()).filter(|column| problem.columns.is_sold(scaled.columns[*column], kin)).collect()
+    };
+    let sold: Vec<Vec<usize>> = (0..kins).map(sold_to).collect();
+    let numbers = grouped(scaled, &sold, ROUNDING);
+    let are_few = numbers.iter().all(|kind| *kind < KINDS_MAX);
+    if are_few { numbers } else { grouped(scaled, &sold, LOSING) }
+}
+
+/// By kin, the kind that it is of: of those known the one where it loses least and no more than so much, or else a new one.
+fn grouped(scaled: &Scaled<'_>, sold: &[Vec<usize>], losing: f64) -> Vec<usize> {
     let mut known: Vec<Melted> = Vec::new();
-    let mut numbers = Vec::with_capacity(kins);
-    for kin in 0..kins {
-        let is_sold = |column: &usize| problem.columns.is_sold(scaled.columns[*column], kin);
-        let columns: Vec<usize> = (0..scaled.columns.len()).filter(is_sold).collect();
-        let number = known.iter().position(|melted| melted.holds_on(scaled, &columns));
-        numbers.push(number.unwrap_or_else(|| {
-            known.push(Melted::on(scaled, &columns));
-            known.len() - 1
-        }));
+    let mut numbers = Vec::with_capacity(sold.len());
+    for columns in sold {
+        let worths =
+            known.iter().enumerate().filter_map(|(kind, melted)| Some((melted.worth_on(scaled, columns)?, kind)));
+        let best = worths.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(worth, _)| *worth <= 1.0 + losing);
+        numbers.push(best.map_or(known.len(), |(_, kind)| kind));
+        if best.is_none() {
+            known.push(Melted::on(scaled, columns));
+        }
     }
     numbers
 }
@@ -151,8 +170,8 @@ mod tests {
     use super::*;
 
     /// Each column with its price, its room of two resources and the kins that may run there.
-    fn numbers(columns: &[(f64, [f64; 2], &[usize])]) -> Vec<usize> {
-        let kins = columns.iter().flat_map(|(_, _, sold)| *sold).map(|kin| kin + 1).max().unwrap();
+    fn numbers(columns: &[(f64, [f64; 2], Vec<usize>)]) -> Vec<usize> {
+        let kins = columns.iter().flat_map(|(_, _, sold)| sold).map(|kin| kin + 1).max().unwrap();
         let mut sold = Columns::with_capacity(columns.len(), 2, kins);
         for (price, room, own) in columns {
             sold.push(*price, *room, (0..kins).map(|kin| own.contains(&kin)));
@@ -165,15 +184,29 @@ mod tests {
 
     #[test]
     fn kins_are_as_good_as_one_where_they_share_what_is_cheapest() {
-        let (lean, fat) = ((1.0, [16.0, 32.0]), (1.2, [16.0, 128.0]));
-        let both = |dear: (f64, [f64; 2], &'static [usize])| {
-            numbers(&[(lean.0, lean.1, &[0, 1, 2]), (fat.0, fat.1, &[0, 1]), (1.3, [16.0, 128.0], &[2]), dear])
+        let both = |price: f64, memory: f64, own: usize| {
+            let lean = (1.0, [16.0, 32.0], vec![0, 1, 2]);
+            let fat = (1.2, [16.0, 128.0], vec![0, 1]);
+            numbers(&[lean, fat, (1.3, [16.0, 128.0], vec![2]), (price, [16.0, memory], vec![own])])
         };
         // The last kin has to pay more for memory.
-        assert_eq!(both((9.0, [64.0, 64.0], &[1])), [0, 0, 1]);
-        assert_eq!(both((9.0, [64.0, 64.0], &[0])), [0, 0, 1]);
+        assert_eq!(both(9.0, 64.0, 1), [0, 0, 1]);
+        assert_eq!(both(9.0, 64.0, 0), [0, 0, 1]);
         // What one of them finds cheaper elsewhere tells them apart.
-        assert_eq!(both((0.5, [16.0, 64.0], &[1])), [0, 1, 2]);
-        assert_eq!(both((0.5, [16.0, 64.0], &[0])), [0, 1, 2]);
+        assert_eq!(both(0.5, 64.0, 1), [0, 1, 2]);
+        assert_eq!(both(0.5, 64.0, 0), [0, 1, 2]);
+    }
+
+    #[test]
+    fn too_many_kinds_are_one_at_a_small_loss() {
+        let market = |kins: usize, own: f64| {
+            let everybody = (1.0, [16.0, 64.0], (0..kins).collect());
+            let alone = (1..kins).map(|kin| (own, [16.0, 64.0 + kin as f64 / 100.0], vec![kin]));
+            numbers(&std::iter::once(everybody).chain(alone).collect::<Vec<_>>())
+        };
+        assert_eq!(market(3, 0.95), [0, 1, 2]);
+        assert_eq!(market(60, 0.95), [0; 60]);
+        // What is much cheaper alone stays alone.
+        assert_eq!(market(60, 0.5), (0..60).collect::<Vec<usize>>());
     }
 }

@@ -9,9 +9,6 @@ use crate::interrupt::{Budget, Interrupt};
 /// Resources are few, and so are the exchanges it takes to price them.
 const STEPS_MAX: u64 = 1_000;
 
-/// A column with more room than this for its price, at some prices of resources, undercuts them.
-const PAID: f64 = 1.0 + 1e-9;
-
 /// The cheapest way to hold all pods as a liquid.
 pub(super) struct Melted {
     /// By resource.
@@ -40,11 +37,13 @@ impl Melted {
         Self { prices: master.duals().to_vec(), columns: master.mix().map(|(pattern, _)| pattern.column).collect() }
     }
 
-    /// Whether it would be the cheapest way on other columns too: those that money is spent on are among them, and none
-    /// of them undercuts these.
-    pub(super) fn holds_on(&self, problem: &Scaled<'_>, columns: &[usize]) -> bool {
-        let worth = |column: usize| problem.room_of(column).iter().zip(&self.prices).map(|(room, price)| room * price);
-        self.columns.iter().all(|column| columns.binary_search(column).is_ok())
-            && columns.iter().all(|column| worth(*column).sum::<f64>() <= PAID)
+    /// What the room on other columns is worth for its price, where it is worth most; nothing unless those that money is
+    /// spent on are among them. One means that no way is cheaper there, and more how much cheaper one could be at best.
+    pub(super) fn worth_on(&self, problem: &Scaled<'_>, columns: &[usize]) -> Option<f64> {
+        self.columns.iter().all(|column| columns.binary_search(column).is_ok()).then_some(())?;
+        let worth = |column: &usize| {
+            problem.room_of(*column).iter().zip(&self.prices).map(|(room, price)| room * price).sum::<f64>()
+        };
+        Some(columns.iter().map(worth).fold(0.0, f64::max))
     }
 }
