@@ -206,6 +206,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::lower::PodFacts;
 
     fn headroom(buffer: &str, count: u32) -> Headroom {
         let template = serde_json::from_value(json!({
@@ -288,6 +289,29 @@ mod tests {
                 affinity.iter().chain(anti_affinity).map(|term| &term.namespaces).collect();
             assert_eq!(spoken_of, [&NamespaceScope::only("shop"); 2]);
         }
+    }
+
+    /// BUF-16: room is kept by the rules that pods of the template have, those that speak of their labels among them.
+    #[test]
+    fn headroom_has_the_rules_of_its_pods() {
+        let term = json!({"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "web"}},
+            "matchLabelKeys": ["revision"]});
+        let rules = json!({"requiredDuringSchedulingIgnoredDuringExecution": [term]});
+        let template = json!({
+            "metadata": {"name": "web", "namespace": "shop", "labels": {"app": "web", "revision": "2"}},
+            "spec": {
+                "containers": [], "affinity": {"podAffinity": rules, "podAntiAffinity": rules},
+                "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+                "topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 1, "matchLabelKeys": ["revision"],
+                    "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "web"}}}],
+            },
+        });
+        let core = Vocabulary::core();
+        let pod = PodFacts::lower(&serde_json::from_value(template.clone()).unwrap(), &core).unwrap();
+        let written = serde_json::from_value(template).unwrap();
+        let found = TemplateFacts::lower(&Text::from("shop"), Some(&written), &core);
+        let rules = |class: &PodClass| PodClass { priority: 0, requests: Resources::none(), ..class.clone() };
+        assert_eq!(rules(&found.class), rules(&pod.class));
     }
 
     /// BUF-17: claims that are not there, and that nobody will make, do not keep room from being planned.
