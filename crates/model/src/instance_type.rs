@@ -149,6 +149,24 @@ mod tests {
     use super::*;
     use crate::ResourceName;
 
+    /// CP-02: a type costs what is for sale of it, however cheap what is sold out.
+    #[test]
+    fn what_is_sold_out_has_no_price() {
+        let offering = |available, dollars| Offering {
+            requirements: Requirements::none(),
+            price: Price::from_dollars(dollars),
+            available,
+            reservation_capacity: None,
+        };
+        let price = |offerings| {
+            let (capacity, overhead) = (Resources::none(), Resources::none());
+            let kind = InstanceType::new(TypeName::new("m"), Requirements::none(), capacity, overhead, offerings);
+            kind.cheapest_price(&Requirements::none())
+        };
+        assert_eq!(price(vec![offering(false, 1.0), offering(true, 2.0)]), Some(Price::from_dollars(2.0)));
+        assert_eq!(price(vec![offering(false, 1.0)]), None);
+    }
+
     /// PROV-33, CP-04
     #[test]
     fn allocatable_is_capacity_less_overhead_and_huge_pages() {
