@@ -176,6 +176,21 @@ fn flag_beats_environment_and_malformed_environment_is_absent() {
     assert!(read("", &["ENABLE_PROFILING=1"]).unwrap().enable_profiling);
 }
 
+/// CFG-02: no yes or no in the environment is so malformed that the process does not start.
+#[test]
+fn malformed_switches_in_the_environment_are_absent() {
+    let plain = read("", &[]).unwrap();
+    let switches = COMMON_FLAGS.iter().filter(|flag| matches!(flag.default, "true" | "false"));
+    let variables: Vec<&str> = switches.map(|flag| flag.environment).collect();
+    assert_eq!(variables.len(), 7, "{variables:?}");
+    for variable in variables {
+        for value in ["yes", ""] {
+            let item = format!("{variable}={value}");
+            assert_eq!(read("", &[&item]).as_ref(), Ok(&plain), "{item}");
+        }
+    }
+}
+
 /// CFG-02: a malformed flag aborts, even beside a good variable.
 #[test]
 fn malformed_flags_abort() {
