@@ -169,6 +169,17 @@ async fn released_lease_changes_hands_at_once() {
     assert_eq!((&server.spec()["holderIdentity"], &server.spec()["leaseTransitions"]), (&json!("host_b"), &json!(1)));
 }
 
+/// OBS-15: a renewal that was written, and whose answer nobody waited for, does not keep the Lease from being given back.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_renewed_unseen_is_released() {
+    let server = Server::default();
+    let mut elector = server.elector("a");
+    elector.acquire().await;
+    server.0.lock().unwrap().lease.as_mut().unwrap()["metadata"]["resourceVersion"] = json!("unseen");
+    elector.release().await.unwrap();
+    assert_eq!(server.spec()["holderIdentity"], json!(""));
+}
+
 #[tokio::test(start_paused = true)]
 async fn silent_holder_is_replaced_after_its_lease() {
     let server = Server::default();
