@@ -68,7 +68,7 @@ pub async fn run(
     let Signals(mut signals) = signals;
     let batch = Batch::new(context.batch_idle, context.batch_max);
     let queue = SharedQueue::new(context.running_max);
-    context.metrics.collect_from(Arc::new(QueueTold::new(&queue, context.running_max)));
+    context.metrics.collect_from(Arc::new(QueueTold::new(&queue)));
     let mut hub = Hub { context, queue, batch, disrupted: None, is_leading: false, running: FuturesUnordered::new() };
     let began = Instant::now();
     let mut complaint = began + UNSYNCED_PATIENCE;

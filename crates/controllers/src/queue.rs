@@ -48,6 +48,11 @@ impl WorkQueue {
         }
     }
 
+    /// How many passes most lanes have room for.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
     /// Queues work, or brings it forward; a later time than the one already set changes nothing.
     pub(crate) fn add(&mut self, work: Work, due: Instant) {
         if self.queued.get(&work).is_none_or(|(already, _)| due < *already) {

@@ -412,6 +412,19 @@ mod tests {
         assert_eq!(twice.to_string(), "instance type 2 (`m5.large`): `name` is taken by an earlier entry");
     }
 
+    /// CP-03: offerings that keep different amounts for the machine make different types, be what they come with the same.
+    #[test]
+    fn offerings_that_keep_other_amounts_make_another_type() {
+        let mut entry = sound();
+        entry["offerings"][1]["OverheadOverride"] = json!({"KubeReserved": {"cpu": "200m"}});
+        let allocatable = |entry: &serde_json::Value| {
+            let types = parse(&json!([entry]).to_string()).unwrap();
+            types.iter().map(|kind| kind.allocatable.get(&model::ResourceName::cpu())).collect::<Vec<_>>()
+        };
+        assert_eq!(allocatable(&entry), [1900, 1800]);
+        assert_eq!(allocatable(&sound()), [1900]);
+    }
+
     /// CP-03, CP-04, KWOK-09: an offering may come with other resources, or keep others for the machine.
     #[test]
     fn offerings_on_terms_of_their_own_make_another_type_of_the_same_name() {

@@ -15,12 +15,11 @@ const PRIORITY: &str = "0";
 /// Tells what there is to do, for as long as the hub runs.
 pub(crate) struct QueueTold {
     queue: WeakQueue,
-    running_max: usize,
 }
 
 impl QueueTold {
-    pub(crate) fn new(queue: &SharedQueue, running_max: usize) -> Self {
-        Self { queue: queue.downgrade(), running_max }
+    pub(crate) fn new(queue: &SharedQueue) -> Self {
+        Self { queue: queue.downgrade() }
     }
 }
 
@@ -28,11 +27,11 @@ impl QueueTold {
 impl Collector for QueueTold {
     fn collect(&self, page: &mut Page) {
         let Some(queue) = self.queue.upgrade() else { return };
-        let loads = queue.loads(Instant::now());
+        let (width, loads) = (queue.width(), queue.loads(Instant::now()));
         let mut by_controller = |row: &Row, value: &dyn Fn(&str, &Load) -> f64| {
             page.metric(row, loads.iter().map(|(name, load)| ([("controller", *name)], value(name, load))));
         };
-        by_controller(&WORKERS_MAX, &|name, _| at_once_max(name, self.running_max) as f64);
+        by_controller(&WORKERS_MAX, &|name, _| at_once_max(name, width) as f64);
         by_controller(&WORKERS, &|_, load| load.running as f64);
         let mut by_name = |row: &Row, value: &dyn Fn(&Load) -> f64| {
             let samples = loads.iter().map(|(name, load)| ([("name", *name), ("controller", *name)], value(load)));

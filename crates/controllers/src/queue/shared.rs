@@ -63,6 +63,11 @@ impl SharedQueue {
         Self(Arc::new(Mutex::new(Inner { queue: WorkQueue::new(width), due, running, added })))
     }
 
+    /// See [`WorkQueue::width`].
+    pub(crate) fn width(&self) -> usize {
+        self.lock().queue.width()
+    }
+
     /// See [`WorkQueue::add`].
     pub(crate) fn add(&self, work: Work, due: Instant) {
         self.lock().queueing(work, |queue, work| queue.add(work, due));
