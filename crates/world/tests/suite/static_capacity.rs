@@ -68,20 +68,6 @@ fn a_pool_that_is_not_ready_waits() {
     });
 }
 
-/// STAT-01: a pool whose class is not there grows as soon as it is.
-#[test]
-fn a_pool_that_is_not_ready_waits() {
-    tell(GATE, async |story: &KwokWorld| {
-        let _controller = story.start("alpha");
-        story.apply(vec![pool("fixed", json!({"replicas": 2}))]).await;
-        story.sleep(60).await;
-        assert_eq!(story.calls("create nodeclaims"), 0, "nothing could be launched");
-        story.apply(vec![node_class()]).await;
-        story.sleep(60).await;
-        assert_eq!(story.claims().await.iter().filter(|claim| is_ready(claim)).count(), 2);
-    });
-}
-
 /// STAT-01: a template that lists no types makes claims that list none.
 #[test]
 fn no_types_are_listed_that_the_template_does_not_list() {

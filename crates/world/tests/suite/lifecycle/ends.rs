@@ -177,22 +177,6 @@ fn a_claim_goes_with_a_node_that_is_lost() {
     });
 }
 
-/// TERM-02: a claim goes with its node at once, be there nothing left to drain.
-#[test]
-fn a_claim_goes_with_a_node_that_is_lost() {
-    play(async |stage| {
-        let name = stage.ready_claim("solo", json!({})).await;
-        stage.silence(&name).await;
-        stage.order(|orders| orders.knows_nothing = true);
-        stage.delete_node(&name).await;
-        stage.wait(3).await;
-        let claim = stage.claim("solo").await;
-        assert!(claim.is_none_or(|claim| claim.metadata.deletion_timestamp.is_some()));
-        stage.until_claim_gone("solo").await;
-        assert_eq!(stage.metric("karpenter_nodeclaims_disrupted_total", "garbage_collected"), 0.0);
-    });
-}
-
 /// TERM-20: as long as the kubelet of a node is heard it is drained, whatever the provider says.
 #[test]
 fn a_ready_node_is_drained_although_its_instance_is_said_to_be_gone() {
@@ -207,20 +191,6 @@ fn a_ready_node_is_drained_although_its_instance_is_said_to_be_gone() {
         assert!(stage.node(&node).await.is_some() && stage.pod("held").await.is_some());
         stage.pod_api().delete("held", &kube::api::DeleteParams::default()).await.unwrap();
         stage.until("the node's end", async || stage.node(&node).await.is_none()).await;
-    });
-}
-
-/// LIFE-18: a node of a class that is not the provider's is not ours to let go, be the class of the same group.
-#[test]
-fn the_end_of_a_node_of_another_class_is_left_alone() {
-    play(async |stage| {
-        let relative = json!({"metadata": {"finalizers": ["karpenter.sh/termination"],
-            "labels": {"karpenter.kwok.sh/othernodeclass": "default"}}, "spec": {"taints": []}});
-        stage.apply(node("relative", "other://i-1", &relative)).await;
-        stage.delete_node("relative").await;
-        stage.wait(20 * 60).await;
-        assert!(stage.node("relative").await.is_some());
-        assert!(!stage.writes().iter().any(|(write, _)| write.contains("nodes")));
     });
 }
 

@@ -284,20 +284,6 @@ fn pods_wait_for_the_node_of_a_claim_without_a_pool() {
     });
 }
 
-/// LIFE-17: pods count on the node of a claim that no pool stands behind before it is there.
-#[test]
-fn pods_wait_for_the_node_of_a_claim_without_a_pool() {
-    play(async |stage| {
-        stage.apply(pool(json!({}))).await;
-        stage.order(|orders| orders.made_by_hand = Some("kwok://nobody".to_owned()));
-        stage.apply(claim("solo", json!({}))).await;
-        stage.until_condition("solo", "Launched", "True").await;
-        stage.apply(pod("web", &json!({}))).await;
-        stage.wait(60).await;
-        assert_eq!(stage.claims().await.into_keys().collect::<Vec<_>>(), ["solo"], "room for it is on its way");
-    });
-}
-
 /// LIFE-30: amounts that Kubernetes would write otherwise are left as they are, so nobody takes the spec for changed.
 #[test]
 fn odd_quantities_are_left_alone() {
