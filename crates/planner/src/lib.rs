@@ -12,6 +12,7 @@
 //! search   few pods, arranged exactly     relax     the relaxed problem; bound: what no plan can undercut
 //! refuse   why not                        finish    the plan as it is told
 //! interrupt  how much work it may still do  rehearsal  who would lose the seat that a plan gave
+//! answers  what types say to a demand, asked once
 //! ```
 
 mod amounts;
