@@ -10,7 +10,7 @@ use crate::bins::Bin;
 use crate::cells::{Cell, cells};
 use crate::classes::{Class, classes};
 use crate::config::{MinValuesPolicy, PlaceConfig, ReservationPolicy};
-use crate::interner::{Want, Wants};
+use crate::interner::{Hashed, Want, Wants};
 use crate::interrupt::{Budget, Interrupt};
 use crate::menus::{MenuId, PoolView};
 use crate::places::PlaceView;
@@ -100,6 +100,8 @@ pub(crate) struct Solver<'a> {
     pub(crate) worths: BTreeMap<usize, f64>,
     /// While limits bind: what each type of the pool costs by what it takes of them.
     pub(crate) thrift: Option<Vec<f64>>,
+    /// What the cheapest node costs that holds one pod, by pool without limits, menu and class.
+    prices: Hashed<(usize, MenuId, usize), Option<Price>>,
     /// What a pod of a size costs as a part of a node, by pool and menu.
     pub(crate) parts: BTreeMap<(usize, MenuId), BTreeMap<Amounts, Price>>,
     /// What is left of each reservation.
@@ -146,6 +148,7 @@ impl<'a> Solver<'a> {
             bounds: Vec::new(),
             worths: BTreeMap::new(),
             thrift: None,
+            prices: Hashed::default(),
             parts: BTreeMap::new(),
             reservations: BTreeMap::new(),
             deferred: BTreeMap::new(),
@@ -260,7 +263,20 @@ impl<'a> Solver<'a> {
     }
 
     /// The price of the cheapest node on a menu that holds one pod of the class within the pool's limits.
-    pub(crate) fn price_for(&self, pool: usize, menu: MenuId, class: usize) -> Option<model::Price> {
+    pub(crate) fn price_for(&mut self, pool: usize, menu: MenuId, class: usize) -> Option<Price> {
+        // Pods with rules ask one by one. Only what is left of limits could make the answer another one.
+        if !self.pools[pool].limits.is_unlimited() {
+            return self.price_found(pool, menu, class);
+        }
+        if let Some(known) = self.prices.get(&(pool, menu, class)) {
+            return *known;
+        }
+        let found = self.price_found(pool, menu, class);
+        self.prices.insert((pool, menu, class), found);
+        found
+    }
+
+    fn price_found(&self, pool: usize, menu: MenuId, class: usize) -> Option<Price> {
         let (view, class) = (&self.pools[pool], &self.classes[class]);
         if !self.lacks_for(pool, menu, class).is_empty() {
             return None;
@@ -309,7 +325,7 @@ impl<'a> Solver<'a> {
     }
 
     /// The price of the new nodes as they are filled now.
-    pub(crate) fn new_price(&self) -> model::Price {
+    pub(crate) fn new_price(&self) -> Price {
         self.bins.iter().map(|bin| bin.price.times(u64::from(bin.times))).sum()
     }
 

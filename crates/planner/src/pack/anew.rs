@@ -44,11 +44,11 @@ impl Solver<'_> {
     }
 
     /// Dollars an hour that these nodes cost beyond what their pods are worth.
-    fn waste_of(&self, bins: &[Bin]) -> f64 {
+    pub(super) fn waste_of(&self, bins: &[Bin]) -> f64 {
         bins.iter().map(|bin| (bin.price.dollars() - self.worth_of_pods(bin)) * f64::from(bin.times)).sum()
     }
 
-    fn cost_of_bins(&self, bins: &[Bin]) -> model::Price {
+    pub(super) fn cost_of_bins(&self, bins: &[Bin]) -> model::Price {
         bins.iter().map(|bin| bin.price.plus(self.config.node_overhead).times(u64::from(bin.times))).sum()
     }
 }

@@ -126,7 +126,7 @@ impl Solver<'_> {
         }
     }
 
-    fn hold(&mut self, pool: usize, bin: &Bin) {
+    pub(super) fn hold(&mut self, pool: usize, bin: &Bin) {
         if let Some(kind) = bin.kind {
             let footprint = self.pools[pool].kinds[kind].footprint.clone();
             self.pools[pool].limits.take(&footprint, 1);

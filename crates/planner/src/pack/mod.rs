@@ -4,6 +4,7 @@
 //! after it, whole ones first; what is left over is packed by value for money; then nodes that waste most are merged and
 //! dissolved, and those that still hold too little are packed anew.
 
+mod again;
 mod anew;
 mod even;
 mod fill;
@@ -80,9 +81,9 @@ impl Solver<'_> {
         let buying: Vec<usize> = orders.iter().copied().filter(|order| self.can_buy(pool, *order)).collect();
         let orders = buying.as_slice();
         let before = self.pools[pool].limits.clone();
-        let mut bins = self.pack(pool, orders, Domains::Open);
+        let (mut bins, mut work) = self.pack_open(pool, orders);
         if self.overflows(orders) && !before.is_unlimited() {
-            self.overflowed = true;
+            (self.overflowed, work) = (true, None);
             if self.go_elsewhere(pool, orders) {
                 self.fill_room(&mut bins, orders);
             } else {
@@ -93,7 +94,19 @@ impl Solver<'_> {
         }
         self.improve(pool, &mut bins);
         self.pack_poor_anew(pool, orders, &mut bins);
+        if let Some(work) = &mut work {
+            self.pack_again(work, &mut bins);
+        }
         self.bins.extend(bins);
+    }
+
+    /// Nodes for as many pods of the orders as the pool's limits allow, and what they are made of, unless nobody waits.
+    fn pack_open(&mut self, pool: usize, orders: &[usize]) -> (Vec<Bin>, Option<Work>) {
+        let Some((mut work, mut bins)) = self.pack_ideal(pool, orders, Domains::Open) else {
+            return (Vec::new(), None);
+        };
+        self.build_rest(&mut work, &mut bins);
+        (bins, Some(work))
     }
 
     /// Whether pods of some orders still wait.

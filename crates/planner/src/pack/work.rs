@@ -132,6 +132,15 @@ impl Work {
         }
     }
 
+    /// Gives the pods of a node to it, who waited for one.
+    pub(super) fn give_out(&mut self, bin: &Bin) {
+        for load in &bin.loads {
+            if let Some(shape) = self.shape_of.get(&load.order) {
+                self.shapes[*shape].remaining -= i64::from(load.pods) * i64::from(bin.times);
+            }
+        }
+    }
+
     /// How many pods of a family are on a node.
     pub(super) fn on(&self, bin: &Bin, family: usize) -> f64 {
         let of_family =

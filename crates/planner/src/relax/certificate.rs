@@ -1,5 +1,7 @@
 //! Proofs of bounds: duals that no column can outdo.
 
+use std::collections::BTreeMap;
+
 use super::melted::Melted;
 use super::scaled::Scaled;
 
@@ -56,14 +58,19 @@ impl Certificate {
         };
         let mut left: Vec<f64> = prices.iter().enumerate().map(|priced| 1.0 - full(priced)).collect();
         let sellers = problem.sellers();
+        // Rows are many, and of few sizes: each column prices a size once, per pod of it.
+        let mut by_size: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         let mut duals = Vec::with_capacity(problem.rows.len());
         for row in 0..problem.rows.len() {
-            let needs: Vec<f64> = problem.demands_of(row).collect();
+            let unit = problem.unit[row];
+            let worths = by_size.entry(problem.size(row)).or_insert_with(|| {
+                let needs: Vec<f64> = problem.demands_of(row).map(|demand| demand / unit).collect();
+                let worth = |prices: &Vec<f64>| prices.iter().zip(&needs).map(|(price, need)| price * need).sum();
+                prices.iter().map(worth).collect()
+            });
             let carrying = sellers[problem.kin(row)].iter().filter(|column| problem.most_on(**column, row) > 0.0);
-            let worth =
-                |column: &usize| prices[*column].iter().zip(&needs).map(|(price, need)| price * need).sum::<f64>();
             // No unit of price buys more than one of any row.
-            duals.push(carrying.map(worth).fold(1.0, f64::min));
+            duals.push(carrying.map(|column| worths[*column] * unit).fold(1.0, f64::min));
         }
         let mut turns: Vec<usize> = (0..problem.rows.len()).collect();
         turns.sort_by(|a, b| problem.need[*b].total_cmp(&problem.need[*a]).then(a.cmp(b)));

@@ -50,6 +50,9 @@ const GAP_MAX: f64 = 2e-10;
 /// The master's duals jump about while patterns are few; this needs several times fewer rounds when rows are many.
 const SMOOTHING: f64 = 0.8;
 
+/// Promising columns are looked at alone as long as each look takes off this part of what is not proven yet.
+const HEADWAY: f64 = 0.1;
+
 /// The resource prices of so many columns are told.
 const PRICES_MAX: usize = 3;
 
@@ -380,24 +383,28 @@ impl<'a> Search<'a> {
     }
 
     fn run(&mut self) {
-        let (mut misses, mut narrow) = (0, false);
+        let (mut missed, mut narrow) = (false, false);
+        let mut known = f64::INFINITY;
         loop {
             self.master.optimise(&mut self.steps);
+            let price = self.master.price();
+            // While it looks at a few columns only, nobody proves more, and what is aimed at stays far from where it leads.
+            narrow &= known - price >= HEADWAY * (price - self.best.bound);
+            known = price;
             let target: Vec<f64> = self.master.duals().iter().map(|dual| dual.max(0.0)).collect();
-            let pull = (SMOOTHING - f64::from(misses) * (1.0 - SMOOTHING)).max(0.0);
+            // If nothing pays off half-way, the master's duals may be the best already.
+            let pull = if missed { 0.0 } else { SMOOTHING };
             let mix = |(aim, proven): (&f64, &f64)| pull * proven + (1.0 - pull) * aim;
             let duals: Vec<f64> = target.iter().zip(&self.best.duals).map(mix).collect();
             if narrow && self.look_at_promising(&duals, &target) > 0 {
                 continue;
             }
             let Some(found) = self.look(&duals, &target) else { return };
-            let gap = self.master.price() - self.best.bound;
-            if gap <= GAP_MAX * self.best.bound || found == 0 && pull == 0.0 {
+            if price - self.best.bound <= GAP_MAX * self.best.bound || found == 0 && pull == 0.0 {
                 self.complete = true;
                 return;
             }
-            misses = if found == 0 { misses + 1 } else { 0 };
-            narrow = found > 0;
+            (missed, narrow, known) = (found == 0, found > 0, f64::INFINITY);
         }
     }
 

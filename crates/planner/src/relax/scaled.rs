@@ -171,6 +171,10 @@ impl<'a> Scaled<'a> {
         self.problem.rows[self.rows[row]].kin
     }
 
+    pub(super) fn size(&self, row: usize) -> usize {
+        self.problem.rows[self.rows[row]].size
+    }
+
     /// By kin, the kept columns where its rows may run.
     pub(super) fn sellers(&self) -> Vec<Vec<usize>> {
         sellers(self.problem, &self.columns)
@@ -255,14 +259,18 @@ impl<'a> Scaled<'a> {
         weights.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let holds = |mine: &[f64], yours: &[f64]| mine.iter().zip(yours).all(|(x, y)| *x >= y * (1.0 - SAME));
         let mut kept: Vec<usize> = Vec::new();
+        let mut last = None;
         for (_, position) in weights {
             let covers = |other: &usize| {
                 self.problem.columns.is_sold_wherever(priced[*other], priced[position])
                     && holds(room_of(*other), room_of(position))
                     && holds(self.pods_of(*other), self.pods_of(position))
             };
-            let carries = self.pods_of(position).iter().any(|pods| *pods > 0.0);
-            if carries && !kept.iter().any(covers) {
+            if self.pods_of(position).iter().all(|pods| *pods <= 0.0) {
+                continue;
+            }
+            last = last.filter(covers).or_else(|| kept.iter().copied().find(covers));
+            if last.is_none() {
                 kept.push(position);
             }
         }
@@ -348,7 +356,8 @@ fn uncovered(problem: &Covering, columns: Vec<usize>) -> Vec<usize> {
     let mut order = columns;
     let size = |column: usize| asked.iter().map(move |r| room(problem, column, *r));
     let price = |column: usize| problem.columns.price(column);
-    order.sort_unstable_by(|a, b| {
+    // They come in runs by price, which a stable sort makes use of.
+    order.sort_by(|a, b| {
         let roomier = || size(*b).zip(size(*a)).map(|(b, a)| b.total_cmp(&a)).find(|order| order.is_ne());
         let sold = || problem.columns.kins_of(*b).cmp(problem.columns.kins_of(*a));
         price(*a).total_cmp(&price(*b)).then_with(|| roomier().unwrap_or_else(sold)).then(a.cmp(b))
@@ -357,14 +366,20 @@ fn uncovered(problem: &Covering, columns: Vec<usize>) -> Vec<usize> {
     // Room of those kept, one after the other.
     let mut rooms: Vec<f64> = Vec::new();
     let mut own: Vec<f64> = Vec::new();
+    let mut last = None;
     for column in order {
         own.clear();
         own.extend(size(column));
         let covers = |(other, room): (&usize, &[f64])| {
             room.iter().zip(&own).all(|(room, own)| room >= own) && problem.columns.is_sold_wherever(*other, column)
         };
-        let known = rooms.chunks_exact(asked.len().max(1));
-        if asked.is_empty() || !kept.iter().zip(known).any(covers) {
+        // What covered the one before often covers this one too.
+        let at = |position: usize| (&kept[position], &rooms[position * asked.len()..(position + 1) * asked.len()]);
+        last = last.filter(|last| covers(at(*last))).or_else(|| {
+            let known = rooms.chunks_exact(asked.len().max(1));
+            kept.iter().zip(known).position(covers)
+        });
+        if last.is_none() {
             kept.push(column);
             rooms.extend(&own);
         }
