@@ -329,6 +329,10 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
+    fn are_left(&self) -> bool {
+        self.used < self.budget.steps
+    }
+
     /// Uses some steps up; false, and none used, when not enough are left.
     fn take(&mut self, count: u64) -> bool {
         let enough = self.budget.steps - self.used >= count && !self.budget.interrupt.is_raised();
@@ -400,8 +404,10 @@ impl<'a> Search<'a> {
                 continue;
             }
             let Some(found) = self.look(&duals, &target) else { return };
-            if price - self.best.bound <= GAP_MAX * self.best.bound || found == 0 && pull == 0.0 {
-                self.complete = true;
+            let closed = price - self.best.bound <= GAP_MAX * self.best.bound;
+            if closed || found == 0 && pull == 0.0 {
+                // Where the steps ran out over the last column, there may have been more to find.
+                self.complete = closed || self.steps.are_left();
                 return;
             }
             (missed, narrow, known) = (found == 0, found > 0, f64::INFINITY);
