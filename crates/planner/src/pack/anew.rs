@@ -11,7 +11,7 @@ use crate::solver::Solver;
 const POOR: f64 = 0.95;
 
 /// What poor nodes waste has to be this part of what all nodes of the pool cost, or packing them anew is not worth its time.
-const WASTE: f64 = 0.004;
+const WASTE: f64 = 0.012;
 
 impl Solver<'_> {
     /// Packs the poor nodes of a pool anew, and keeps what is cheaper. Pods without a node stay out of it: whoever has one keeps

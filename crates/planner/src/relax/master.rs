@@ -11,6 +11,8 @@ const GAIN_MIN: f64 = 5e-11;
 const PIVOT_MIN: f64 = 1e-9;
 /// Basic variables must price out to zero within this, or the inverse is computed afresh.
 const DRIFT_MAX: f64 = 1e-10;
+/// After more exchanges than this, duals and levels are derived afresh. Each adds rounding of about its size, 1e-16.
+const EXCHANGES_MAX: u32 = 24;
 /// Elements of the inverse below this are rounding, and taken for zero to keep it sparse.
 const NOISE: f64 = 1e-15;
 /// Variables with reduced costs below this are watched while pivoting; few others ever come to pay off.
@@ -54,6 +56,8 @@ pub(super) struct Master {
     duals: Vec<f64>,
     change: Vec<f64>,
     pivot_row: Vec<f64>,
+    /// Exchanges since duals and levels were derived from the inverse.
+    exchanges: u32,
 }
 
 impl Master {
@@ -74,6 +78,7 @@ impl Master {
             duals: vec![1.0; rows],
             change: vec![0.0; rows],
             pivot_row: vec![0.0; rows],
+            exchanges: 0,
         };
         master.identity();
         master
@@ -125,7 +130,9 @@ impl Master {
                 idle = if length < 1e-13 { idle + 1 } else { 0 };
                 moving |= idle == 0;
             }
-            self.refresh();
+            if self.exchanges > EXCHANGES_MAX {
+                self.refresh();
+            }
         }
         self.forget();
     }
@@ -222,6 +229,7 @@ impl Master {
         self.reweigh(slot, entering);
         self.basis[slot] = entering.variable;
         self.pivot(slot, entering.cost);
+        self.exchanges += 1;
         Some(length)
     }
 
@@ -269,6 +277,7 @@ impl Master {
 
     /// Recomputes duals and levels from the inverse, and the inverse itself when it has drifted.
     fn refresh(&mut self) {
+        self.exchanges = 0;
         self.derive();
         if self.basis.iter().any(|&variable| self.reduced_cost(variable).abs() > DRIFT_MAX) {
             self.invert();
