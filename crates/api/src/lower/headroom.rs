@@ -335,6 +335,21 @@ mod tests {
         }
     }
 
+    /// BUF-10: each kind of workload says how many pods it is to have.
+    #[test]
+    fn workloads_say_how_many_pods_they_have() {
+        let found = json!({"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 3,
+            "selector": {}, "serviceName": "web", "template": {"spec": {"containers": []}}}});
+        let core = Vocabulary::core();
+        let lowered = [
+            WorkloadFacts::deployment(&serde_json::from_value(found.clone()).unwrap(), &core),
+            WorkloadFacts::replica_set(&serde_json::from_value(found.clone()).unwrap(), &core),
+            WorkloadFacts::stateful_set(&serde_json::from_value(found).unwrap(), &core),
+        ];
+        let counted = lowered.map(|workload| workload.map(|workload| (workload.kind, workload.replicas)).unwrap());
+        assert_eq!(counted, WorkloadKind::ALL.map(|kind| (kind, 3)));
+    }
+
     #[test]
     fn workloads_without_a_number_have_one_replica() {
         let deployment = |spec: serde_json::Value| {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::{CapacityBuffer, NodeClaim};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt};
@@ -205,6 +206,26 @@ fn late_references_are_found_at_once() {
     });
 }
 
+/// BUF-08: a buffer that had its room says so no longer when it is understood no more, or has nothing to keep.
+#[test]
+fn a_buffer_takes_back_what_it_said() {
+    Stage::play(async |stage| {
+        stage.deployment("web", "1", 2).await;
+        let reference = json!({"kind": "Deployment", "name": "web"});
+        stage.buffer("default", "spare", json!({"scalableRef": reference, "percentage": 100})).await;
+        stage.after(60).await;
+        assert!(stage.provisioning("spare").await.starts_with("True FitsExistingCapacity"));
+        stage.deployment("web", "1", 0).await;
+        stage.after(4).await;
+        assert_eq!(stage.provisioning("spare").await, "False BufferEmpty: Buffer has zero desired replicas");
+        let deployments: Api<Deployment> = Api::namespaced(stage.client.clone(), "default");
+        deployments.delete("web", &DeleteParams::default()).await.unwrap();
+        stage.after(4).await;
+        let expected = "False NotReadyForProvisioning: Buffer is not ReadyForProvisioning";
+        assert_eq!(stage.provisioning("spare").await, expected);
+    });
+}
+
 /// BUF-10, BUF-11, BUF-20: the share follows the workload; real pods take the room, and it is found elsewhere.
 #[test]
 fn room_that_is_taken_is_made_again() {
@@ -296,6 +317,24 @@ fn namesakes_are_kept_apart() {
         stage.after(60).await;
         assert_eq!(stage.nodes().await, 1);
         assert!(stage.provisioning("spare").await.starts_with("True FitsExistingCapacity"));
+    });
+}
+
+/// BUF-19: each of two buffers of one name says what became of its own room.
+#[test]
+fn namesakes_tell_of_themselves() {
+    Stage::play(async |stage| {
+        stage.apply(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})).await;
+        // No node of the pool is large enough for the second.
+        for (namespace, cpu) in [("default", "2"), ("other", "64")] {
+            stage.pod_template(namespace, "small", cpu).await;
+            stage.buffer(namespace, "spare", json!({"podTemplateRef": {"name": "small"}, "replicas": 1})).await;
+        }
+        stage.after(60).await;
+        let told = [stage.status("default", "spare").await, stage.status("other", "spare").await];
+        assert!(told[0].contains("Provisioning=True FitsExistingCapacity"), "{told:?}");
+        let failed = "Provisioning=False RequiresNewCapacity: 0/1 virtual pods required new capacity, 1 failed";
+        assert!(told[1].contains(failed), "{told:?}");
     });
 }
 
