@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, fillers, play, pod, pool, with};
+use super::stage::{Stage, budget, claim, fillers, is_running, play, pod, pool, with};
 
 /// LIFE-25, LIFE-26: a node goes when its life is over, whatever budgets and annotations say, and its pods get another.
 /// Its life is as long as it was when it began. (That the longer life makes the node drift is not told here.)
@@ -77,6 +77,26 @@ fn no_grace_at_all_is_a_deadline() {
     });
 }
 
+/// LIFE-22: a claim whose node never joined has a deadline too.
+#[test]
+fn a_claim_without_a_node_has_its_deadline() {
+    play(async |stage| {
+        stage.order(|orders| {
+            orders.made_by_hand = Some("kwok://nobody".to_owned());
+            orders.promised_ends = 2;
+        });
+        stage.apply(claim("solo", json!({"terminationGracePeriod": "60s"}))).await;
+        stage.until_condition("solo", "Launched", "True").await;
+        stage.delete_claim("solo").await;
+        stage.wait(2).await;
+        let metadata = stage.claim("solo").await.unwrap().metadata;
+        let deadline = (metadata.deletion_timestamp.unwrap().0 + jiff::SignedDuration::from_secs(60)).to_string();
+        assert_eq!(metadata.annotations.unwrap()["karpenter.sh/nodeclaim-termination-timestamp"], deadline);
+        let told = stage.events("TerminationGracePeriodExpiring").await;
+        assert_eq!(told, [format!("NodeClaim/solo: All pods will be deleted by {deadline}")]);
+    });
+}
+
 /// What pods whose time was up were ended with.
 fn forced_out(stage: &Stage) -> Vec<Value> {
     stage.writes().into_iter().filter(|(write, _)| write == "delete pods").map(|(_, options)| options).collect()
@@ -121,6 +141,29 @@ fn a_deadline_ends_what_will_not_end() {
         assert!(told.starts_with(begin) && told.ends_with(end), "{told}");
         stage.until_claim_gone("solo").await;
         assert!(stage.now().as_secs() - began <= 75, "{:?}", stage.now());
+    });
+}
+
+/// TERM-14: a pod whose time is up goes while one of an earlier wave is still held back.
+#[test]
+fn a_deadline_waits_for_no_wave() {
+    play(async |stage| {
+        stage.ready_claim("solo", json!({"terminationGracePeriod": "60s"})).await;
+        stage.apply(pod("web", &json!({}))).await;
+        stage.apply(budget("none", "web", &json!({"maxUnavailable": 0}))).await;
+        let spec = json!({"priorityClassName": "system-cluster-critical", "terminationGracePeriodSeconds": 40});
+        stage.apply(pod("dns", &json!({"spec": spec}))).await;
+        stage.until_all_running(2).await;
+        let began = stage.now().as_secs();
+        stage.delete_claim("solo").await;
+        stage
+            .until("the critical pod's end to begin", async || {
+                stage.pod("dns").await.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some())
+            })
+            .await;
+        let seconds = stage.now().as_secs() - began;
+        assert!((19..=22).contains(&seconds), "after {seconds} s of 60, with a grace of 40");
+        assert!(is_running(&stage.pod("web").await.unwrap()), "its budget holds it until its own time is up");
     });
 }
 
