@@ -77,6 +77,18 @@ async fn a_class_that_cannot_be_used_means_a_new_plan() {
     }
 }
 
+/// KWOK-07: a class that goes is not remembered for longer than one plan's launches take.
+#[tokio::test(start_paused = true)]
+async fn a_class_that_was_there_before_is_missing_now() {
+    let api = FakeApi::with([class(None), claim("one"), claim("two")]);
+    let provider = provider(&api);
+    provider.launch(&request("one")).await.unwrap();
+    api.remove(&class(None).0).unwrap();
+    advance(1).await;
+    let error = provider.launch(&request("two")).await.unwrap_err();
+    assert_eq!(error.to_string(), "insufficient capacity, KWOKNodeClass `default` not found");
+}
+
 /// KWOK-03: the claim is not launched and says why.
 #[tokio::test(start_paused = true)]
 async fn a_claim_must_list_instance_types() {
@@ -210,6 +222,20 @@ async fn termination_cancels_a_delayed_node() {
 async fn termination_overtakes_the_making_of_a_node() {
     let api = FakeApi::with([class(Some("30s")), claim("one")]);
     api.slow_creations(Duration::from_secs(5));
+    let provider = provider(&api);
+    provider.launch(&request("one")).await.unwrap();
+    advance(32).await;
+    assert_eq!(provider.terminate(&request("one").claim).await, Ok(Termination::Gone));
+    advance(60).await;
+    assert_eq!(api.count("/api/v1/nodes/"), 0);
+}
+
+/// KWOK-08: nor does one that is made while its end is still waiting for an answer.
+#[tokio::test(start_paused = true)]
+async fn termination_may_take_longer_than_the_making_of_a_node() {
+    let api = FakeApi::with([class(Some("30s")), claim("one")]);
+    api.slow_creations(Duration::from_secs(5));
+    api.slow_deletions(Duration::from_secs(20));
     let provider = provider(&api);
     provider.launch(&request("one")).await.unwrap();
     advance(32).await;

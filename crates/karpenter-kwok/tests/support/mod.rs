@@ -22,6 +22,7 @@ struct Stored {
     objects: BTreeMap<String, Value>,
     refusals: u32,
     creation_takes: Duration,
+    deletion_takes: Duration,
 }
 
 /// Objects by path: enough of an API server to get, list, create and delete.
@@ -61,6 +62,11 @@ impl FakeApi {
         self.stored().creation_takes = by;
     }
 
+    /// Lets every deletion be answered only a while after it took effect.
+    pub(crate) fn slow_deletions(&self, by: Duration) {
+        self.stored().deletion_takes = by;
+    }
+
     fn stored(&self) -> MutexGuard<'_, Stored> {
         self.0.lock().expect("no test panics while it holds the lock")
     }
@@ -75,6 +81,8 @@ impl FakeApi {
                 let latency = if head.method == Method::POST { api.stored().creation_takes } else { Duration::ZERO };
                 tokio::time::sleep(latency).await;
                 let (status, object) = api.answer(&head.method, head.uri.path(), &body);
+                let latency = if head.method == Method::DELETE { api.stored().deletion_takes } else { Duration::ZERO };
+                tokio::time::sleep(latency).await;
                 let body = Body::from(object.to_string().into_bytes());
                 Ok::<_, Infallible>(Response::builder().status(status).body(body).expect("a status and a body"))
             }
