@@ -185,6 +185,11 @@ mod tests {
                 "[0].maxSkew must be greater than 0",
             ),
             ("{maxSkew: 1, whenUnsatisfiable: DoNotSchedule}", "[0].topologyKey must be set"),
+            // A wish has to make sense as much as a rule, and each constraint as much as the first.
+            (
+                &format!("{zone}, {{topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}}"),
+                "[1].maxSkew must be greater than 0",
+            ),
             (
                 "{maxSkew: 1, topologyKey: zone}",
                 "[0].whenUnsatisfiable \"\" must be one of \"DoNotSchedule\" or \"ScheduleAnyway\"",

@@ -53,7 +53,9 @@ async fn the_metrics_port_tells_of_the_process() {
         assert!(value(name).is_some_and(|value| value > 0.0), "{name}\n{text}");
     }
     assert_eq!(value("go_gc_gomemlimit_bytes"), Some(9000.0));
-    assert!(!asked("", "/metrics").await.1.contains("go_gc_gomemlimit_bytes"), "no limit, no part of it");
+    let unlimited = asked("", "/metrics").await.1;
+    assert!(!unlimited.contains("go_gc_gomemlimit_bytes"), "no limit, no part of it");
+    assert!(unlimited.contains("\nprocess_cpu_seconds_total "), "everything else is told without a limit too");
 }
 
 /// OBS-09: profiles are there for those who asked for them; what cannot be told says so.

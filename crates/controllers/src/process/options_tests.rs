@@ -150,6 +150,17 @@ fn defaults_are_those_of_the_reference() {
     );
 }
 
+/// CFG-01: a text in the environment counts as it is, be it empty: what has to be one of several words is then wrong.
+#[test]
+fn an_empty_variable_is_not_absent() {
+    for (variable, wanted) in
+        [("PREFERENCE_POLICY", "Respect or Ignore"), ("MIN_VALUES_POLICY", "Strict or BestEffort")]
+    {
+        let expected = format!("`` is not a value for `{variable}`: want {wanted}");
+        assert_eq!(invalid("", &[&format!("{variable}=")]), expected);
+    }
+}
+
 /// CFG-02: a flag beats the environment, and a malformed variable counts as absent.
 #[test]
 fn flag_beats_environment_and_malformed_environment_is_absent() {
