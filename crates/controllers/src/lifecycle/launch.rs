@@ -230,6 +230,11 @@ mod tests {
         let found = metadata_patch(&claim, &launched(&[("team", "b"), ("zone", "z")], &[("note", "new")]));
         let expected = json!({"metadata": {"labels": {"zone": "z"}, "annotations": {"note": "new"}}});
         assert_eq!(found, Some(expected));
+        // One of the two is enough to be news.
+        for (labels, annotations) in [(&[("zone", "z")][..], &[][..]), (&[], &[("note", "new")])] {
+            let expected = json!({"metadata": {"labels": map(labels), "annotations": map(annotations)}});
+            assert_eq!(metadata_patch(&claim, &launched(labels, annotations)), Some(expected));
+        }
         assert_eq!(metadata_patch(&claim, &launched(&[("team", "b")], &[("same", "x")])), None, "nothing is news");
     }
 

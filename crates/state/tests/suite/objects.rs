@@ -183,12 +183,13 @@ pub(crate) fn instance_type(name: &str, words: &Words<'_>) -> Arc<InstanceType> 
         .with_attach_limits(limits)
 }
 
-/// `zone:price`
+/// `zone:price`, or `!zone:price` when it is sold out
 fn offering(text: &str) -> Offering {
-    let (zone, price) = text.split_once(':').unwrap();
+    let sold_out = text.strip_prefix('!');
+    let (zone, price) = sold_out.unwrap_or(text).split_once(':').unwrap();
     let requirements = Requirements::none().with(labels::ZONE, Requirement::is(zone));
     let price = Price::from_dollars(price.parse().unwrap());
-    Offering { requirements, price, available: true, reservation_capacity: None }
+    Offering { requirements, price, available: sold_out.is_none(), reservation_capacity: None }
 }
 
 fn overlay(base: Value, words: &Words<'_>) -> OverlayFacts {

@@ -31,6 +31,24 @@ fn a_pool_without_anything_for_sale_is_not_offered() {
     );
 }
 
+/// CP-02: a type that is sold out is listed like any other, and a claim that may still become it counts as large as it.
+#[test]
+fn what_is_sold_out_is_listed_and_counts() {
+    check(
+        "type m cpu=4 offer=a:0.10
+         type x cpu=64 offer=!a:0.80
+         pool default
+         claim c1 pool=default require=type:In:m|x
+         ? pools
+         ? capacity default",
+        expect![[r#"
+            default weight 0 requires(karpenter.kwok.sh/kwoknodeclass In [default], karpenter.sh/nodepool In [default]) uses(cpu=64 nodes=1) types(m x)
+            claimed: cpu=64 nodes=1
+            running: nothing
+        "#]],
+    );
+}
+
 /// PROV-43
 ///
 /// DIFFERS: limits are never overshot. A claim that is not launched yet counts as the largest type it may become, and

@@ -1,7 +1,7 @@
 //! A script: changes go in line by line, questions come in between.
 //!
 //! ```text
-//! type    m cpu=4 mem=8Gi offer=a:0.10 attach=ebs:3          (sold to every pool)
+//! type    m cpu=4 mem=8Gi offer=a:0.10 attach=ebs:3          (sold to every pool; `offer=!a:0.10` is sold out)
 //! overlays                                                   (from here on they are in use)
 //! overlay cheap weight=5 require=zone:In:a price=0.05 adjust=-10% gpu=1
 //! pool    default label=team=web require=zone:In:a limit.cpu=8 weight=5 replicas=2 unready going kind=Other group=x

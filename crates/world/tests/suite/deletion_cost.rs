@@ -252,6 +252,23 @@ fn pods_that_go_are_no_failure() {
     });
 }
 
+/// PDC-05: nor is a pod that goes before its write is tried again.
+#[test]
+fn pods_that_went_are_not_tried_again() {
+    let failing = Wrong::first(u32::MAX, "patch pods", CallFault::Fails);
+    Stage::play(Some(failing), async |stage| {
+        while stage.counted("error") < 4 {
+            stage.after(1).await;
+        }
+        for pod in stage.pods().list(&ListParams::default()).await.unwrap() {
+            let now = DeleteParams::default().grace_period(0);
+            stage.pods().delete(&pod.name_any(), &now).await.unwrap();
+        }
+        stage.after(30).await;
+        assert_eq!((stage.counted("skipped_notfound"), stage.counted("skipped_unchanged")), (4, 0));
+    });
+}
+
 /// PDC-04: as long as budgets cannot be listed, nobody knows who may be disrupted, and nothing is written.
 #[test]
 fn nothing_is_written_before_budgets_are_known() {

@@ -313,27 +313,32 @@ const OF_SINGLE_OBJECTS: [&str; 15] = [
 /// OBS-05: with the flag, neither pods, nodes and pools nor conditions are told of one by one; everything else is told.
 #[test]
 fn observability_of_the_state_can_be_reduced() {
-    let (full, reduced) = (events_and_scrape("false"), events_and_scrape("true"));
+    let (full, reduced) = (told("false"), told("true"));
     let names = |scrape: &str| -> BTreeSet<String> {
         let described = scrape.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
         described.map(ToOwned::to_owned).collect()
     };
     let is_single = |name: &&String| OF_SINGLE_OBJECTS.iter().any(|prefix| name.starts_with(prefix));
-    let (all, left) = (names(&full.1), names(&reduced.1));
+    let (all, left) = (names(&full.scrape), names(&reduced.scrape));
     for prefix in OF_SINGLE_OBJECTS {
         assert!(all.iter().any(|name| name.starts_with(prefix)), "{prefix}");
     }
     let expected: BTreeSet<String> = all.iter().filter(|name| !is_single(name)).cloned().collect();
     assert_eq!(left, expected);
     let transitions = |events: &[String]| events.iter().filter(|event| event.contains("transitioned")).count();
-    assert!(transitions(&full.0) > 0 && transitions(&reduced.0) == 0);
+    assert!(transitions(&full.events) > 0 && transitions(&reduced.events) == 0);
+    // What a life came to is told at its end, and of the pool.
+    for metric in ["karpenter_nodes_lifetime_duration_seconds", "karpenter_nodeclaims_termination_duration_seconds"] {
+        let ends = |scrape: &str| sum(scrape, &format!("{metric}_count"), &[("nodepool", "default")]);
+        assert_eq!((ends(&full.last_scrape), ends(&reduced.last_scrape)), (1.0, 1.0), "{metric}");
+    }
 }
 
 /// OBS-10, OBS-11: condition transitions and the end of finalizers are events of the object, in the reference's words and
 /// from the reference's source.
 #[test]
 fn transitions_and_finalizers_are_events() {
-    let (events, _) = events_and_scrape("false");
+    let Told { events, .. } = told("false");
     for expected in [
         "NodeClaim Normal Launched Status condition transitioned, Type: Launched, Status: Unknown -> True, Reason: Launched",
         "NodeClaim Normal Ready Status condition transitioned, Type: Ready, Status: Unknown -> True, Reason: Ready",
@@ -346,8 +351,17 @@ fn transitions_and_finalizers_are_events() {
     }
 }
 
-/// A node comes and goes; the events and the last scrape before it went.
-fn events_and_scrape(reduced: &'static str) -> (Vec<String>, String) {
+/// What was told of a node that came and went.
+struct Told {
+    events: Vec<String>,
+    /// The last before it went.
+    scrape: String,
+    /// After it had gone.
+    last_scrape: String,
+}
+
+/// A node comes and goes.
+fn told(reduced: &'static str) -> Told {
     run_in_virtual_time(12, async move {
         let world = World::start(WorldSettings::new(12, CloudKind::Kwok));
         let settings = ControllerSettings::default()
@@ -371,7 +385,7 @@ fn events_and_scrape(reduced: &'static str) -> (Vec<String>, String) {
             let parts = [involved_object.kind, type_, reason, message];
             format!("{source}: {}", parts.map(Option::unwrap_or_default).join(" "))
         };
-        (events.into_iter().map(text).collect(), scrape)
+        Told { events: events.into_iter().map(text).collect(), scrape, last_scrape: controller.metrics() }
     })
     .unwrap()
 }

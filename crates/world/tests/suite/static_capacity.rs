@@ -315,6 +315,23 @@ fn without_the_gate_nothing_happens() {
     });
 }
 
+/// STAT-10: without the gate nobody counts either, and what a pool has too many of stays.
+#[test]
+fn without_the_gate_nothing_is_taken_away() {
+    tell("", async |story: &KwokWorld| {
+        let _controller = story.start("alpha");
+        let fixed = pool("fixed", json!({"replicas": 1}));
+        let claim = |name: &str| {
+            json!({"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+                "metadata": {"name": name, "labels": {"karpenter.sh/nodepool": "fixed"}},
+                "spec": fixed["spec"]["template"]["spec"]})
+        };
+        story.apply(vec![node_class(), fixed.clone(), claim("one"), claim("two"), claim("three")]).await;
+        story.sleep(600).await;
+        assert_eq!(story.claims().await.iter().filter(|claim| is_ready(claim)).count(), 3);
+    });
+}
+
 /// A node that somebody deletes, or whose claim somebody deletes, is replaced.
 #[test]
 fn what_is_lost_is_replaced() {
