@@ -50,9 +50,6 @@ const GAP_MAX: f64 = 2e-10;
 /// The master's duals jump about while patterns are few; this needs several times fewer rounds when rows are many.
 const SMOOTHING: f64 = 0.8;
 
-/// Promising columns are looked at alone as long as each look takes off this part of what is not proven yet.
-const HEADWAY: f64 = 0.1;
-
 /// The resource prices of so many columns are told.
 const PRICES_MAX: usize = 3;
 
@@ -388,13 +385,9 @@ impl<'a> Search<'a> {
 
     fn run(&mut self) {
         let (mut missed, mut narrow) = (false, false);
-        let mut known = f64::INFINITY;
         loop {
             self.master.optimise(&mut self.steps);
             let price = self.master.price();
-            // While it looks at a few columns only, nobody proves more, and what is aimed at stays far from where it leads.
-            narrow &= known - price >= HEADWAY * (price - self.best.bound);
-            known = price;
             let target: Vec<f64> = self.master.duals().iter().map(|dual| dual.max(0.0)).collect();
             // If nothing pays off half-way, the master's duals may be the best already.
             let pull = if missed { 0.0 } else { SMOOTHING };
@@ -410,7 +403,7 @@ impl<'a> Search<'a> {
                 self.complete = closed || self.steps.are_left();
                 return;
             }
-            (missed, narrow, known) = (found == 0, found > 0, f64::INFINITY);
+            (missed, narrow) = (found == 0, found > 0);
         }
     }
 

@@ -339,7 +339,7 @@ fn namesakes_tell_of_themselves() {
 }
 
 /// BUF-14, as far as a node goes because its time is up: when the claim is deleted, as it is at its expiry, the room is
-/// made elsewhere before the node is gone. BUF-15: no more than the pool may have.
+/// made again. BUF-15: no more than the pool may have, so that it has to wait for the node to be gone.
 #[test]
 fn nodes_with_room_are_replaced_within_limits() {
     Stage::play_with(&json!({"limits": {"nodes": "3"}}), async |stage| {
