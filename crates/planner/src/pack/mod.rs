@@ -2,7 +2,7 @@
 //!
 //! The relaxed problem says how many nodes of which type an ideal fleet would have and what is on them. Nodes are built
 //! after it, whole ones first; what is left over is packed by value for money; then nodes that waste most are merged and
-//! dissolved, and those that still hold too little are packed anew.
+//! dissolved, those that still hold too little are packed anew, all together, and then again, a few at a time.
 
 mod again;
 mod anew;
