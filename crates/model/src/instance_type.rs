@@ -98,8 +98,12 @@ impl InstanceType {
         requirements: Requirements,
         capacity: Resources,
         overhead: Resources,
-        offerings: Vec<Offering>,
+        mut offerings: Vec<Offering>,
     ) -> Arc<Self> {
+        let requirements = requirements.with_shared_parts();
+        for offering in &mut offerings {
+            offering.requirements = std::mem::take(&mut offering.requirements).into_shared();
+        }
         let allocatable = allocatable(&capacity, &overhead);
         let attach_limits = AttachLimits::new();
         Arc::new(Self { name, requirements, capacity, overhead, allocatable, offerings, attach_limits })

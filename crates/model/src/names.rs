@@ -1,5 +1,6 @@
 //! Names as types of their own, so that a pool's name never stands where a node's name belongs.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -7,25 +8,40 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// Shared, immutable text: label keys and values repeat thousands of times in a cluster.
 pub type Text = Arc<str>;
 
-/// Clusters have some hundred label keys and resource names; strangers may invent more, which are not remembered.
+/// The one copy of things that are stated again and again: hundreds of instance types that repeat the same few fit the
+/// processor's cache, and are compared by address. Nothing but speed depends on it.
+pub(crate) struct Shared<T>(RwLock<BTreeSet<T>>);
+
+/// Clusters have some hundred label keys, resource names and values of labels of types; strangers may invent more, which
+/// are not remembered.
 const SHARED_MAX: usize = 4096;
 
-static SHARED: RwLock<BTreeSet<Text>> = RwLock::new(BTreeSet::new());
+impl<T: Ord + Clone> Shared<T> {
+    pub(crate) const fn new() -> Self {
+        Self(RwLock::new(BTreeSet::new()))
+    }
+
+    pub(crate) fn copy_of<Q: Ord + ?Sized>(&self, wanted: &Q, make: impl FnOnce() -> T) -> T
+    where
+        T: Borrow<Q>,
+    {
+        if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(wanted) {
+            return known.clone();
+        }
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let new = all.get(wanted).cloned().unwrap_or_else(make);
+        if all.len() < SHARED_MAX {
+            all.insert(new.clone());
+        }
+        new
+    }
+}
+
+static TEXTS: Shared<Text> = Shared::new();
 
 /// The one copy of a text that is asked for again and again: a label's key, a resource's name.
-///
-/// Equal texts that are one copy are compared by address, and hundreds of instance types that repeat the same keys fit
-/// the processor's cache. Nothing but speed depends on it.
 pub fn shared(text: &str) -> Text {
-    if let Some(known) = SHARED.read().unwrap_or_else(PoisonError::into_inner).get(text) {
-        return Text::clone(known);
-    }
-    let mut all = SHARED.write().unwrap_or_else(PoisonError::into_inner);
-    let new = all.get(text).map_or_else(|| Text::from(text), Text::clone);
-    if all.len() < SHARED_MAX {
-        all.insert(Text::clone(&new));
-    }
-    new
+    TEXTS.copy_of(text, || Text::from(text))
 }
 
 macro_rules! name {

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use crate::Text;
+use crate::names::Shared;
 
 /// How a requirement is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,8 +61,15 @@ impl Operator {
 }
 
 /// The values a label may take: a listed set, or everything but a listed set, perhaps within integer bounds.
+///
+/// Copies share what they say: hundreds of instance types say the same of a label.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Requirement {
+pub struct Requirement(Arc<Values>);
+
+static REQUIREMENTS: Shared<Requirement> = Shared::new();
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Values {
     /// In order, each once.
     values: Vec<Text>,
     /// Whether `values` are the excluded ones.
@@ -72,32 +82,25 @@ pub struct Requirement {
     min_values: Option<u32>,
 }
 
-impl Requirement {
-    /// A requirement as written; `None` when a numeric operator lacks its one integer.
-    pub fn new<V: Into<Text>>(operator: Operator, values: impl IntoIterator<Item = V>) -> Option<Self> {
-        let values = sorted(values.into_iter().map(Into::into).collect());
-        let number = || match values.len() {
-            1 => values.first().and_then(|value| value.parse::<i64>().ok()),
-            _ => None,
-        };
-        Some(match operator {
-            Operator::In => Self::listed(values, false),
-            Operator::NotIn => Self { demands_presence: false, ..Self::listed(values, true) },
-            Operator::Exists => Self::exists(),
-            Operator::DoesNotExist => Self::does_not_exist(),
-            Operator::Gt => {
-                number()?.checked_add(1).map_or_else(Self::impossible, |lower| Self::bounded(Some(lower), None))
-            }
-            Operator::Gte => Self::bounded(Some(number()?), None),
-            Operator::Lt => {
-                number()?.checked_sub(1).map_or_else(Self::impossible, |upper| Self::bounded(None, Some(upper)))
-            }
-            Operator::Lte => Self::bounded(None, Some(number()?)),
-        })
+impl Hash for Values {
+    /// What is listed, and whether it is wanted: the rest seldom tells requirements apart.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.values.iter().for_each(|value| state.write(value.as_bytes()));
+        state.write_usize(self.values.len() << 1 | usize::from(self.complement));
     }
+}
 
+impl Values {
     fn listed(values: Vec<Text>, complement: bool) -> Self {
         Self { values, complement, lower: None, upper: None, demands_presence: true, min_values: None }
+    }
+
+    fn any() -> Self {
+        Self::listed(Vec::new(), true)
+    }
+
+    fn absent() -> Self {
+        Self { demands_presence: false, ..Self::impossible() }
     }
 
     fn impossible() -> Self {
@@ -105,88 +108,7 @@ impl Requirement {
     }
 
     fn bounded(lower: Option<i64>, upper: Option<i64>) -> Self {
-        Self { lower, upper, ..Self::exists() }
-    }
-
-    /// Exactly one value.
-    pub fn is(value: impl Into<Text>) -> Self {
-        Self::listed(vec![value.into()], false)
-    }
-
-    /// One of several values.
-    pub fn any_of<V: Into<Text>>(values: impl IntoIterator<Item = V>) -> Self {
-        Self::listed(sorted(values.into_iter().map(Into::into).collect()), false)
-    }
-
-    /// Any value at all.
-    pub fn exists() -> Self {
-        Self::listed(Vec::new(), true)
-    }
-
-    /// The label is absent.
-    pub fn does_not_exist() -> Self {
-        Self { demands_presence: false, ..Self::listed(Vec::new(), false) }
-    }
-
-    /// The same requirement with a demand for that many distinct values among instance types.
-    #[must_use]
-    pub fn with_min_values(mut self, min_values: Option<u32>) -> Self {
-        self.min_values = min_values;
-        self
-    }
-
-    /// The demanded number of distinct values.
-    pub fn min_values(&self) -> Option<u32> {
-        self.min_values
-    }
-
-    /// Whether nothing can satisfy this: a value is demanded, and none is left.
-    pub fn is_impossible(&self) -> bool {
-        self.demands_presence && !self.complement && self.values.is_empty()
-    }
-
-    /// Whether the label has to be there.
-    pub fn demands_presence(&self) -> bool {
-        self.demands_presence
-    }
-
-    /// The operator that describes this set; bounded ranges report as `Exists`, impossible ones as `DoesNotExist`.
-    pub fn operator(&self) -> Operator {
-        match (self.complement, self.values.is_empty()) {
-            (true, true) => Operator::Exists,
-            (true, false) => Operator::NotIn,
-            (false, true) => Operator::DoesNotExist,
-            (false, false) => Operator::In,
-        }
-    }
-
-    /// Whether an absent label satisfies this requirement.
-    pub fn admits_absence(&self) -> bool {
-        !self.demands_presence
-    }
-
-    /// Whether the value is admitted.
-    pub fn admits(&self, value: &str) -> bool {
-        (self.lists(value) != self.complement) && self.within_bounds(value)
-    }
-
-    fn lists(&self, value: &str) -> bool {
-        // Values of one label mostly differ in length already, which is cheaper to see than which one comes first.
-        if self.values.len() <= FEW_VALUES {
-            return self.values.iter().any(|known| **known == *value);
-        }
-        self.values.binary_search_by(|known| (**known).cmp(value)).is_ok()
-    }
-
-    /// The values that both list.
-    fn common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a Text> {
-        let (few, many) = if self.values.len() <= other.values.len() { (self, other) } else { (other, self) };
-        few.values.iter().filter(|value| many.lists(value))
-    }
-
-    /// The values that only this one lists.
-    fn beyond<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a Text> {
-        self.values.iter().filter(|value| !other.lists(value))
+        Self { lower, upper, ..Self::any() }
     }
 
     fn within_bounds(&self, value: &str) -> bool {
@@ -196,47 +118,169 @@ impl Requirement {
         let Ok(number) = value.parse::<i64>() else { return false };
         self.lower.is_none_or(|lower| number >= lower) && self.upper.is_none_or(|upper| number <= upper)
     }
+}
+
+impl Requirement {
+    /// A requirement as written; `None` when a numeric operator lacks its one integer.
+    pub fn new<V: Into<Text>>(operator: Operator, values: impl IntoIterator<Item = V>) -> Option<Self> {
+        let values = sorted(values.into_iter().map(Into::into).collect());
+        let number = || match values.len() {
+            1 => values.first().and_then(|value| value.parse::<i64>().ok()),
+            _ => None,
+        };
+        let values = match operator {
+            Operator::In => Values::listed(values, false),
+            Operator::NotIn => Values { demands_presence: false, ..Values::listed(values, true) },
+            Operator::Exists => Values::any(),
+            Operator::DoesNotExist => Values::absent(),
+            Operator::Gt => {
+                number()?.checked_add(1).map_or_else(Values::impossible, |lower| Values::bounded(Some(lower), None))
+            }
+            Operator::Gte => Values::bounded(Some(number()?), None),
+            Operator::Lt => {
+                number()?.checked_sub(1).map_or_else(Values::impossible, |upper| Values::bounded(None, Some(upper)))
+            }
+            Operator::Lte => Values::bounded(None, Some(number()?)),
+        };
+        Some(Self::of(values))
+    }
+
+    fn of(values: Values) -> Self {
+        Self(Arc::new(values))
+    }
+
+    /// The one copy of a requirement that is stated again and again.
+    #[must_use]
+    pub(crate) fn into_shared(self) -> Self {
+        REQUIREMENTS.copy_of(&self, || self.clone())
+    }
+
+    /// Exactly one value.
+    pub fn is(value: impl Into<Text>) -> Self {
+        Self::of(Values::listed(vec![value.into()], false))
+    }
+
+    /// One of several values.
+    pub fn any_of<V: Into<Text>>(values: impl IntoIterator<Item = V>) -> Self {
+        Self::of(Values::listed(sorted(values.into_iter().map(Into::into).collect()), false))
+    }
+
+    /// Any value at all.
+    pub fn exists() -> Self {
+        Self::of(Values::any())
+    }
+
+    /// The label is absent.
+    pub fn does_not_exist() -> Self {
+        Self::of(Values::absent())
+    }
+
+    /// The same requirement with a demand for that many distinct values among instance types.
+    #[must_use]
+    pub fn with_min_values(mut self, min_values: Option<u32>) -> Self {
+        if self.0.min_values != min_values {
+            Arc::make_mut(&mut self.0).min_values = min_values;
+        }
+        self
+    }
+
+    /// The demanded number of distinct values.
+    pub fn min_values(&self) -> Option<u32> {
+        self.0.min_values
+    }
+
+    /// Whether nothing can satisfy this: a value is demanded, and none is left.
+    pub fn is_impossible(&self) -> bool {
+        self.0.demands_presence && !self.0.complement && self.0.values.is_empty()
+    }
+
+    /// Whether the label has to be there.
+    pub fn demands_presence(&self) -> bool {
+        self.0.demands_presence
+    }
+
+    /// The operator that describes this set; bounded ranges report as `Exists`, impossible ones as `DoesNotExist`.
+    pub fn operator(&self) -> Operator {
+        match (self.0.complement, self.0.values.is_empty()) {
+            (true, true) => Operator::Exists,
+            (true, false) => Operator::NotIn,
+            (false, true) => Operator::DoesNotExist,
+            (false, false) => Operator::In,
+        }
+    }
+
+    /// Whether an absent label satisfies this requirement.
+    pub fn admits_absence(&self) -> bool {
+        !self.0.demands_presence
+    }
+
+    /// Whether the value is admitted.
+    pub fn admits(&self, value: &str) -> bool {
+        (self.lists(value) != self.0.complement) && self.0.within_bounds(value)
+    }
+
+    fn lists(&self, value: &str) -> bool {
+        // Values of one label mostly differ in length already, which is cheaper to see than which one comes first.
+        if self.0.values.len() <= FEW_VALUES {
+            return self.0.values.iter().any(|known| **known == *value);
+        }
+        self.0.values.binary_search_by(|known| (**known).cmp(value)).is_ok()
+    }
+
+    /// The values that both list.
+    fn common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a Text> {
+        let (few, many) = if self.0.values.len() <= other.0.values.len() { (self, other) } else { (other, self) };
+        few.0.values.iter().filter(|value| many.lists(value))
+    }
+
+    /// The values that only this one lists.
+    fn beyond<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a Text> {
+        self.0.values.iter().filter(|value| !other.lists(value))
+    }
 
     /// The listed values: the admitted ones of `In`, the excluded ones of `NotIn`.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Text> {
-        self.values.iter()
+        self.0.values.iter()
     }
 
     /// The inclusive integer bounds.
     pub fn bounds(&self) -> (Option<i64>, Option<i64>) {
-        (self.lower, self.upper)
+        (self.0.lower, self.0.upper)
     }
 
     /// The one admitted value, if there is exactly one.
     pub fn single_value(&self) -> Option<&Text> {
-        if self.complement || self.values.len() != 1 { None } else { self.values.first() }
+        if self.0.complement || self.0.values.len() != 1 { None } else { self.0.values.first() }
     }
 
     /// What both requirements admit.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        let min_values = self.min_values.max(other.min_values);
-        let lower = self.lower.max(other.lower);
-        let upper = [self.upper, other.upper].into_iter().flatten().min();
-        let demands_presence = self.demands_presence || other.demands_presence;
-        if lower.zip(upper).is_some_and(|(lower, upper)| lower > upper) {
-            return Self { demands_presence, ..Self::impossible() }.with_min_values(min_values);
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return self.clone();
         }
-        let complement = self.complement && other.complement;
-        let mut values: Vec<Text> = match (self.complement, other.complement) {
-            (true, true) => sorted(self.values.iter().chain(&other.values).cloned().collect()),
+        let min_values = self.0.min_values.max(other.0.min_values);
+        let lower = self.0.lower.max(other.0.lower);
+        let upper = [self.0.upper, other.0.upper].into_iter().flatten().min();
+        let demands_presence = self.0.demands_presence || other.0.demands_presence;
+        if lower.zip(upper).is_some_and(|(lower, upper)| lower > upper) {
+            return Self::of(Values { demands_presence, min_values, ..Values::impossible() });
+        }
+        let complement = self.0.complement && other.0.complement;
+        let mut values: Vec<Text> = match (self.0.complement, other.0.complement) {
+            (true, true) => sorted(self.0.values.iter().chain(&other.0.values).cloned().collect()),
             (true, false) => other.beyond(self).cloned().collect(),
             (false, true) => self.beyond(other).cloned().collect(),
             (false, false) => self.common(other).cloned().collect(),
         };
-        let bounds = Self::bounded(lower, upper);
+        let bounds = Values::bounded(lower, upper);
         values.retain(|value| bounds.within_bounds(value));
         if complement && is_exhausted(lower, upper, values.iter()) {
-            return Self { demands_presence, ..Self::impossible() }.with_min_values(min_values);
+            return Self::of(Values { demands_presence, min_values, ..Values::impossible() });
         }
         // A listed set needs no bounds any more: they have done their work on the values.
         let (lower, upper) = if complement { (lower, upper) } else { (None, None) };
-        Self { values, complement, lower, upper, demands_presence, min_values }
+        Self::of(Values { values, complement, lower, upper, demands_presence, min_values })
     }
 
     /// Whether one node can satisfy both: with a value, or without the label when neither minds.
@@ -247,18 +291,18 @@ impl Requirement {
     /// Whether at least one value satisfies both.
     pub fn intersects(&self, other: &Self) -> bool {
         // The usual question, asked of every type: listed values have no bounds of their own.
-        if !self.complement && !other.complement {
+        if !self.0.complement && !other.0.complement {
             return self.common(other).next().is_some();
         }
-        let lower = self.lower.max(other.lower);
-        let upper = [self.upper, other.upper].into_iter().flatten().min();
+        let lower = self.0.lower.max(other.0.lower);
+        let upper = [self.0.upper, other.0.upper].into_iter().flatten().min();
         if lower.zip(upper).is_some_and(|(lower, upper)| lower > upper) {
             return false;
         }
-        match (self.complement, other.complement) {
-            (true, true) => !is_exhausted(lower, upper, self.values.iter().chain(&other.values)),
-            (false, true) => self.beyond(other).any(|value| other.within_bounds(value)),
-            (true, false) => other.beyond(self).any(|value| self.within_bounds(value)),
+        match (self.0.complement, other.0.complement) {
+            (true, true) => !is_exhausted(lower, upper, self.0.values.iter().chain(&other.0.values)),
+            (false, true) => self.beyond(other).any(|value| other.0.within_bounds(value)),
+            (true, false) => other.beyond(self).any(|value| self.0.within_bounds(value)),
             (false, false) => self.common(other).next().is_some(),
         }
     }
@@ -288,21 +332,21 @@ const SHOWN_VALUES: usize = 5;
 impl fmt::Display for Requirement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.operator().as_str())?;
-        if !self.values.is_empty() {
-            let shown: Vec<&str> = self.values.iter().take(SHOWN_VALUES).map(|value| &**value).collect();
+        if !self.0.values.is_empty() {
+            let shown: Vec<&str> = self.0.values.iter().take(SHOWN_VALUES).map(|value| &**value).collect();
             write!(formatter, " [{}", shown.join(" "))?;
-            if self.values.len() > SHOWN_VALUES {
-                write!(formatter, " and {} others", self.values.len() - SHOWN_VALUES)?;
+            if self.0.values.len() > SHOWN_VALUES {
+                write!(formatter, " and {} others", self.0.values.len() - SHOWN_VALUES)?;
             }
             formatter.write_str("]")?;
         }
-        if let Some(lower) = self.lower {
+        if let Some(lower) = self.0.lower {
             write!(formatter, " >={lower}")?;
         }
-        if let Some(upper) = self.upper {
+        if let Some(upper) = self.0.upper {
             write!(formatter, " <={upper}")?;
         }
-        if let Some(min_values) = self.min_values {
+        if let Some(min_values) = self.0.min_values {
             write!(formatter, " minValues {min_values}")?;
         }
         Ok(())

@@ -1,15 +1,22 @@
 //! Requirements on several labels together, and whether two sets of them can be met by one node.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-use crate::names::shared;
+use crate::names::{Shared, shared};
 use crate::{Requirement, Text, Vocabulary, labels};
 
 /// Requirements by label key; adding a second requirement for a key narrows the first.
 ///
-/// Kept as a sorted list: sets are small, built once and compared by the million.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Requirements(Vec<(Text, Requirement)>);
+/// Kept as a sorted list: sets are small, built once and compared by the million. Copies share it until one is changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Requirements(List);
+
+static SETS: Shared<Requirements> = Shared::new();
+
+/// Nothing where there are none.
+type List = Option<Arc<Vec<(Text, Requirement)>>>;
 
 /// Where a label was found in one set, or between which others it was missing: sets of one origin are much alike.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +70,14 @@ impl fmt::Display for Mismatch {
     }
 }
 
+impl Hash for Requirements {
+    /// What is asked for without the keys: where that is the same, they mostly are, and they are long.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.list().iter().for_each(|(_, requirement)| requirement.hash(state));
+        state.write_usize(self.list().len());
+    }
+}
+
 impl Requirements {
     /// No requirements.
     pub fn none() -> Self {
@@ -83,15 +98,45 @@ impl Requirements {
         let key = labels::current_spelling(key);
         match self.position(key) {
             Ok(position) => {
-                let present = &mut self.0[position].1;
+                let present = &mut self.list_mut()[position].1;
                 *present = present.intersection(&requirement);
             }
-            Err(position) => self.0.insert(position, (shared(key), requirement)),
+            Err(position) => self.list_mut().insert(position, (shared(key), requirement)),
         }
     }
 
+    fn list(&self) -> &[(Text, Requirement)] {
+        self.0.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    fn list_mut(&mut self) -> &mut Vec<(Text, Requirement)> {
+        Arc::make_mut(self.0.get_or_insert_default())
+    }
+
+    /// Where the list is kept: sets at one address are equal. Different addresses say nothing.
+    pub fn address(&self) -> usize {
+        self.0.as_ref().map_or(0, |list| Arc::as_ptr(list).addr())
+    }
+
+    /// The one copy of a set that is stated again and again, such as a zone and a capacity type.
+    ///
+    /// Nothing but speed depends on it, as with [`shared`].
+    #[must_use]
+    pub(crate) fn into_shared(self) -> Self {
+        SETS.copy_of(&self, || self.clone())
+    }
+
+    /// The same set with the one copy of each requirement that others state too.
+    #[must_use]
+    pub(crate) fn with_shared_parts(mut self) -> Self {
+        if !self.is_empty() {
+            self.list_mut().iter_mut().for_each(|(_, requirement)| *requirement = requirement.clone().into_shared());
+        }
+        self
+    }
+
     fn position(&self, key: &str) -> Result<usize, usize> {
-        self.0.binary_search_by(|(known, _)| (**known).cmp(key))
+        self.list().binary_search_by(|(known, _)| (**known).cmp(key))
     }
 
     /// This set narrowed by one more requirement.
@@ -103,13 +148,13 @@ impl Requirements {
 
     /// Narrows by another set.
     pub fn add_all(&mut self, others: &Self) {
-        for (key, requirement) in &others.0 {
+        for (key, requirement) in others.list() {
             match self.position(key) {
                 Ok(position) => {
-                    let present = &mut self.0[position].1;
+                    let present = &mut self.list_mut()[position].1;
                     *present = present.intersection(requirement);
                 }
-                Err(position) => self.0.insert(position, (Text::clone(key), requirement.clone())),
+                Err(position) => self.list_mut().insert(position, (Text::clone(key), requirement.clone())),
             }
         }
     }
@@ -125,28 +170,32 @@ impl Requirements {
     /// Forgets a label.
     pub fn remove(&mut self, key: &str) {
         if let Ok(position) = self.position(key) {
-            self.0.remove(position);
+            self.list_mut().remove(position);
+            self.0.take_if(|list| list.is_empty());
         }
     }
 
     /// Forgets all labels but some.
     pub fn retain(&mut self, is_kept: impl Fn(&Text) -> bool) {
-        self.0.retain(|(key, _)| is_kept(key));
+        if self.list().iter().any(|(key, _)| !is_kept(key)) {
+            self.list_mut().retain(|(key, _)| is_kept(key));
+            self.0.take_if(|list| list.is_empty());
+        }
     }
 
     /// The requirement for a label.
     pub fn get(&self, key: &str) -> Option<&Requirement> {
-        self.position(key).ok().map(|position| &self.0[position].1)
+        self.position(key).ok().map(|position| &self.list()[position].1)
     }
 
     /// The requirement for a label, sought first where a set like this one had it or would have had it.
     pub fn get_near<'s>(&'s self, key: &Text, near: &mut Near<'s>) -> Option<&'s Requirement> {
-        let is_known = |position: usize, known: Option<&Text>| match (self.0.get(position), known) {
+        let is_known = |position: usize, known: Option<&Text>| match (self.list().get(position), known) {
             (Some((key, _)), Some(known)) => Text::ptr_eq(key, known),
             (found, known) => found.is_none() && known.is_none(),
         };
         let Near { position, before, after } = *near;
-        if let Some((_, requirement)) = self.0.get(position).filter(|(known, _)| Text::ptr_eq(known, key)) {
+        if let Some((_, requirement)) = self.list().get(position).filter(|(known, _)| Text::ptr_eq(known, key)) {
             return Some(requirement);
         }
         if (before.is_some() || after.is_some())
@@ -158,11 +207,11 @@ impl Requirements {
         match self.position(key) {
             Ok(position) => {
                 *near = Near { position, before: None, after: None };
-                Some(&self.0[position].1)
+                Some(&self.list()[position].1)
             }
             Err(position) => {
-                let before = position.checked_sub(1).map(|before| &self.0[before].0);
-                *near = Near { position, before, after: self.0.get(position).map(|(key, _)| key) };
+                let before = position.checked_sub(1).map(|before| &self.list()[before].0);
+                *near = Near { position, before, after: self.list().get(position).map(|(key, _)| key) };
                 None
             }
         }
@@ -170,22 +219,22 @@ impl Requirements {
 
     /// All requirements in the order of their keys.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Text, &Requirement)> {
-        self.0.iter().map(|(key, requirement)| (key, requirement))
+        self.list().iter().map(|(key, requirement)| (key, requirement))
     }
 
     /// A label that must be there and for which no value is left.
     pub fn contradiction(&self) -> Option<&Text> {
-        self.0.iter().find(|(_, requirement)| requirement.is_impossible()).map(|(key, _)| key)
+        self.list().iter().find(|(_, requirement)| requirement.is_impossible()).map(|(key, _)| key)
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 
     /// Whether something described by `self` can satisfy `wanted`: the first reason why not.
     pub fn satisfy(&self, wanted: &Self, undefined: Undefined<'_>) -> Result<(), Mismatch> {
-        for (key, requirement) in &wanted.0 {
+        for (key, requirement) in wanted.list() {
             let given_later = match undefined {
                 Undefined::IsAbsent => false,
                 Undefined::MayBeGiven(vocabulary) => vocabulary.is_well_known(key),
@@ -199,7 +248,7 @@ impl Requirements {
 
     /// Whether the labels that both sides mention can agree; labels only one side mentions are ignored.
     pub fn intersect(&self, wanted: &Self) -> Result<(), Mismatch> {
-        for (key, requirement) in &wanted.0 {
+        for (key, requirement) in wanted.list() {
             let Some(present) = self.get(key) else { continue };
             if !present.agrees_with(requirement) {
                 let (wanted, offered) = (Box::new(requirement.clone()), Box::new(present.clone()));
@@ -216,13 +265,13 @@ impl Requirements {
             Undefined::IsAbsent => None,
             Undefined::MayBeGiven(vocabulary) => vocabulary.well_known().find(|known| near(known)).cloned(),
         };
-        well_known.or_else(|| self.0.iter().map(|(known, _)| known).find(|known| near(known)).cloned())
+        well_known.or_else(|| self.list().iter().map(|(known, _)| known).find(|known| near(known)).cloned())
     }
 }
 
 impl fmt::Display for Requirements {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.0.iter().filter(|(key, _)| &**key != labels::HOSTNAME);
+        let shown = self.list().iter().filter(|(key, _)| &**key != labels::HOSTNAME);
         let texts: Vec<String> = shown.map(|(key, requirement)| format!("{key} {requirement}")).collect();
         formatter.write_str(&texts.join(", "))
     }

@@ -169,6 +169,8 @@ impl Solver<'_> {
         if bin.pin != pin && bin.pin != Want::NOTHING && pin != Want::NOTHING {
             return None;
         }
+        // Whatever else is asked of the node, its type must be one that these pods can use by themselves.
+        self.pools[bin.pool].menu(self.orders[order].menu).price_of(kind)?;
         let stance = Rc::clone(&self.orders[order].stance);
         let (class, looks) = (&self.classes[class], &self.looks[class]);
         let view = &self.pools[bin.pool].kinds[kind];
@@ -191,8 +193,6 @@ impl Solver<'_> {
         if copies == 0 {
             return None;
         }
-        // Whatever else is asked of the node, its type must be one that these pods can use by themselves.
-        self.pools[bin.pool].menu(self.orders[order].menu).price_of(kind)?;
         let menu = self.joined_menu(bin.pool, bin.menu, &stance, pin)?;
         let price = self.pools[bin.pool].price_on(menu, kind)?;
         let copies = self.varied_copies(bin, menu, order, copies);

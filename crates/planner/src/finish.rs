@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use model::{Nomination, Plan, PlannedClaim, PodKey, PoolRefusal, Price, Requirements, TypeName, Unplaced};
 
-use crate::amounts::holds;
 use crate::bins::{Bin, holds_bin};
 use crate::daemons::{Burden, GIVEN_LATER};
 use crate::interner::{Hashed, Index};
@@ -172,13 +171,19 @@ fn listed(pool: &PoolView<'_>, bin: &Bin, held: &Footprint, types_max: usize) ->
     let candidates = &pool.menu(bin.menu).candidates;
     // Without limits a node is priced as the cheapest type that holds it: cheaper ones do not.
     let from = if is_unlimited { candidates.partition_point(|candidate| candidate.price < bin.price) } else { 0 };
-    let (rooms, used) = (&pool.rooms, &*bin.used);
-    let fits = move |candidate: &&Candidate| match is_plain {
-        true => holds(&rooms[candidate.kind], used),
-        false => holds_bin(pool, bin, candidate.kind),
-    };
     let mut listed = Vec::with_capacity(types_max.min(candidates.len() - from));
-    listed.extend(candidates[from..].iter().filter(fits).filter(within).take(types_max));
+    // Hundreds of types are asked about each node.
+    let needs: Vec<(usize, i64)> = bin.used.iter().copied().enumerate().filter(|(_, used)| *used > 0).collect();
+    for candidate in &candidates[from..] {
+        let room = &pool.rooms[candidate.kind];
+        let has_room = needs.iter().all(|(resource, used)| *used <= room[*resource]);
+        if has_room && (is_plain || holds_bin(pool, bin, candidate.kind)) && within(&candidate) {
+            listed.push(*candidate);
+            if listed.len() == types_max {
+                break;
+            }
+        }
+    }
     listed
 }
 

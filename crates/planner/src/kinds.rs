@@ -57,35 +57,62 @@ impl<'t> Statements<'t> {
     }
 }
 
+/// What was answered for sets of requirements that are stated again and again, one after the other.
+///
+/// Types list their offerings in one order, so that the set that comes next is mostly the one that came next before.
+struct Repeated<T> {
+    /// By the address of the set.
+    known: Vec<(usize, T)>,
+    next: usize,
+}
+
+impl<T: Copy> Repeated<T> {
+    fn new() -> Self {
+        Self { known: Vec::new(), next: 0 }
+    }
+
+    fn of(&mut self, stated: &Requirements, ask: impl FnOnce() -> T) -> T {
+        let address = stated.address();
+        let is_same = |(known, _): &(usize, T)| *known == address;
+        let (before, after) = self.known.split_at(self.next.min(self.known.len()));
+        let ahead = after.iter().position(is_same).map(|ahead| before.len() + ahead);
+        let position = ahead.or_else(|| before.iter().position(is_same)).unwrap_or_else(|| {
+            self.known.push((address, ask()));
+            self.known.len() - 1
+        });
+        self.next = position + 1;
+        self.known[position].1
+    }
+}
+
 /// Asks types for the lowest price at which they meet some demands.
 pub(crate) struct Pricing<'a, 't> {
     of_types: Vec<Demand<'a, 't>>,
     of_offerings: Vec<Demand<'a, 't>>,
+    /// Whether what offerings state meets the demands of these.
+    met: Repeated<bool>,
 }
 
 /// The labels by which a type's offerings differ.
 pub(crate) fn offered_keys<'t>(kinds: impl Iterator<Item = &'t InstanceType>) -> BTreeSet<&'t Text> {
-    let offerings = kinds.flat_map(|kind| &kind.offerings);
-    // Most offerings repeat the keys of the one before them.
-    let mut keys: Vec<&Text> = Vec::new();
-    for key in offerings.flat_map(|offering| offering.requirements.iter().map(|(key, _)| key)) {
-        if !keys.iter().any(|known| Text::ptr_eq(known, key)) {
-            keys.push(key);
-        }
+    let (mut seen, mut keys) = (Repeated::new(), BTreeSet::new());
+    for offering in kinds.flat_map(|kind| &kind.offerings) {
+        seen.of(&offering.requirements, || keys.extend(offering.requirements.iter().map(|(key, _)| key)));
     }
-    keys.into_iter().collect()
+    keys
 }
 
 impl<'a, 't> Pricing<'a, 't> {
     /// Asks for everything.
     pub(crate) fn of(requirements: &'a Requirements, offered: &BTreeSet<&Text>) -> Self {
         let of_offerings = requirements.iter().filter(|(key, _)| offered.contains(key)).map(Demand::new).collect();
-        Self { of_types: requirements.iter().map(Demand::new).collect(), of_offerings }
+        Self { of_types: requirements.iter().map(Demand::new).collect(), of_offerings, met: Repeated::new() }
     }
 
     /// Asks types that are known to agree for their offerings, about labels by which these differ.
     pub(crate) fn of_offerings(requirements: &'a Requirements) -> Self {
-        Self { of_types: Vec::new(), of_offerings: requirements.iter().map(Demand::new).collect() }
+        let of_offerings = requirements.iter().map(Demand::new).collect();
+        Self { of_types: Vec::new(), of_offerings, met: Repeated::new() }
     }
 
     /// The lowest price of the type under the demands; none when it does not meet them or is not for sale.
@@ -93,13 +120,13 @@ impl<'a, 't> Pricing<'a, 't> {
         if !self.of_types.iter_mut().all(|demand| demand.is_met(&kind.requirements)) {
             return None;
         }
+        let Self { of_offerings, met, .. } = self;
         let mut lowest: Option<Price> = None;
         for offering in &kind.offerings {
+            let stated = &offering.requirements;
+            let mut is_met = || met.of(stated, || of_offerings.iter_mut().all(|demand| demand.is_met(stated)));
             let is_dearer = lowest.is_some_and(|lowest| lowest <= offering.price);
-            if !is_dearer
-                && offering.is_launchable()
-                && self.of_offerings.iter_mut().all(|demand| demand.is_met(&offering.requirements))
-            {
+            if !is_dearer && offering.is_launchable() && is_met() {
                 lowest = Some(offering.price);
             }
         }

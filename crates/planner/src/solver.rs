@@ -13,6 +13,7 @@ use crate::config::{MinValuesPolicy, PlaceConfig, ReservationPolicy};
 use crate::interner::{Hashed, Want, Wants};
 use crate::interrupt::{Budget, Interrupt};
 use crate::menus::{MenuId, PoolView};
+use crate::pack::Market;
 use crate::places::PlaceView;
 use crate::readings::readings;
 use crate::reserved::Supply;
@@ -98,6 +99,8 @@ pub(crate) struct Solver<'a> {
     pub(crate) bounds: Vec<f64>,
     /// What one pod of an order adds at least to the price of any node that holds it; nothing is known of others.
     pub(crate) worths: BTreeMap<usize, f64>,
+    /// What was useful when nodes were last packed.
+    pub(crate) market: Option<Market>,
     /// While limits bind: what each type of the pool costs by what it takes of them.
     pub(crate) thrift: Option<Vec<f64>>,
     /// What the cheapest node costs that holds one pod, by pool without limits, menu and class.
@@ -147,6 +150,7 @@ impl<'a> Solver<'a> {
             loads: BTreeMap::new(),
             bounds: Vec::new(),
             worths: BTreeMap::new(),
+            market: None,
             thrift: None,
             prices: Hashed::default(),
             parts: BTreeMap::new(),

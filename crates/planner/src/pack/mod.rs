@@ -29,6 +29,7 @@ use crate::solver::{Leftover, Order, Solver};
 use crate::stance::Stance;
 use even::Evenly;
 use parts::parts;
+pub(crate) use relaxed::Market;
 use relaxed::{Guide, Priced};
 use shapes::Shape;
 use work::Work;
@@ -351,6 +352,10 @@ impl Solver<'_> {
     fn add_shape(&mut self, work: &mut Work, bin: &mut Bin, shape: usize, most: i64, ceiling: Price) -> i64 {
         let mut added = 0;
         let Some(kind) = bin.kind else { return 0 };
+        if self.pools[bin.pool].menu(work.shapes[shape].menu).price_of(kind).is_none() {
+            self.steps += 1;
+            return 0;
+        }
         let mut position = 0;
         while added < most && work.shapes[shape].remaining > 0 {
             let Some(order) = work.shapes[shape].orders.get(position).copied() else { break };

@@ -5,7 +5,7 @@ use model::Price;
 use super::shapes::Shape;
 use crate::amounts::Amounts;
 use crate::interner::Want;
-use crate::menus::{Menu, PoolView};
+use crate::menus::{Menu, MenuId, PoolView};
 use crate::relax::{Columns, Covering, Detail, Relaxed, Row, Size, relax};
 use crate::solver::Solver;
 
@@ -24,11 +24,29 @@ pub(super) struct Guide {
     pub(super) relaxed: Relaxed,
 }
 
+/// Types of a pool that nothing undercuts, whatever is bought from some menus.
+pub(crate) struct Market {
+    pool: usize,
+    /// Menus, and the domains that pods settle.
+    menus: Vec<(Want, MenuId)>,
+    columns: Vec<Priced>,
+}
+
+impl Market {
+    fn serves(&self, pool: usize, menus: &[(Want, MenuId)]) -> bool {
+        self.pool == pool && menus.iter().all(|menu| self.menus.binary_search(menu).is_ok())
+    }
+}
+
 impl Solver<'_> {
     /// Solves the relaxed problem for some shapes of a pool.
     pub(super) fn guide(&mut self, pool: usize, shapes: &[Shape], crowds: usize, detail: Detail) -> Guide {
         let view = &self.pools[pool];
-        let columns = priced(view, shapes);
+        let menus = each_once(shapes.iter().map(|shape| (shape.pin, shape.menu)));
+        // Nodes are packed anew from what was useful before, unless limits are a part of what types cost.
+        let known = self.market.as_ref().filter(|market| self.thrift.is_none() && market.serves(pool, &menus));
+        let is_new = known.is_none() && self.thrift.is_none();
+        let columns = known.map_or_else(|| priced(view, &menus), |market| market.columns.clone());
         // Shapes are many, but of few sizes and few kins.
         let size = |shape: &Shape| (shape.demand.clone(), shape.crowd, shape.has_ports);
         let kin = |shape: &Shape| (shape.menu, shape.pin, shape.crowd, shape.has_ports);
@@ -59,6 +77,10 @@ impl Solver<'_> {
         let covering = Covering { sizes: sizes.iter().map(size).collect(), rows, columns: sold };
         let relaxed = relax(&covering, detail, self.budget());
         self.steps += relaxed.steps;
+        if is_new {
+            let columns = relaxed.useful.iter().map(|column| columns[*column]).collect();
+            self.market = Some(Market { pool, menus, columns });
+        }
         Guide { columns, relaxed }
     }
 }
@@ -70,11 +92,10 @@ fn each_once<T: Ord>(all: impl Iterator<Item = T>) -> Vec<T> {
     all
 }
 
-/// The types that some shapes can use, at each price that their menus tell. In a domain that pods settle, types cost at
+/// The types on some menus, at each price that these tell. In a domain that pods settle, types cost at
 /// least what these pods pay.
-fn priced(view: &PoolView<'_>, shapes: &[Shape]) -> Vec<Priced> {
-    let menus = each_once(shapes.iter().map(|shape| (shape.pin, shape.menu)));
-    let menus: Vec<(Want, &Menu)> = menus.into_iter().map(|(pin, menu)| (pin, view.menu(menu))).collect();
+fn priced(view: &PoolView<'_>, menus: &[(Want, MenuId)]) -> Vec<Priced> {
+    let menus: Vec<(Want, &Menu)> = menus.iter().map(|(pin, menu)| (*pin, view.menu(*menu))).collect();
     let mut columns: Vec<Priced> = Vec::new();
     // Menus are many and agree on most prices, so that each is noted once, type by type.
     let mut own: Vec<(Price, Want)> = Vec::new();

@@ -29,6 +29,13 @@ pub(super) struct Shape {
     share: f64,
 }
 
+impl Shape {
+    /// The order of shapes that take as much.
+    fn rank(&self) -> impl Ord {
+        (self.crowd.is_none(), Reverse(&self.demand), self.menu, self.has_ports)
+    }
+}
+
 /// Pods of which only one goes on a node: so many nodes there must be.
 pub(super) struct Crowd {
     tally: TallyId,
@@ -107,11 +114,7 @@ impl Solver<'_> {
             shapes[position].remaining += order.remaining();
             shapes[position].spare += even.get(&order.class).map_or(0, |even| even.most - order.remaining());
         }
-        shapes.sort_by(|left, right| {
-            let key =
-                |shape: &Shape| (shape.crowd.is_none(), Reverse(shape.demand.clone()), shape.menu, shape.has_ports);
-            right.share.total_cmp(&left.share).then_with(|| key(left).cmp(&key(right)))
-        });
+        shapes.sort_by(|left, right| right.share.total_cmp(&left.share).then_with(|| left.rank().cmp(&right.rank())));
         shapes
     }
 

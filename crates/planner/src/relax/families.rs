@@ -5,14 +5,15 @@ use super::scaled::Scaled;
 use super::{Columns, Covering, Detail, Row, Size, demand};
 
 /// So many families tell enough apart where all pods may run on the same machines, or as good as that.
-const ALIKE_MAX: usize = 64;
+const ALIKE_MAX: usize = 48;
 /// So many where they choose among machines: there are fewer sizes in each family then.
-const CHOOSY_MAX: usize = 88;
-/// So many of pods that are alike do for a guide on which no bound rests.
-const COARSE_MAX: usize = 32;
+const CHOOSY_MAX: usize = 112;
+/// So many of pods that are alike, and of others, do for a guide on which no bound rests.
+const COARSE_ALIKE_MAX: usize = 32;
+const COARSE_CHOOSY_MAX: usize = 40;
 
 /// With more kinds of pods than this, few families are left to tell sizes apart.
-const KINDS_MAX: usize = CHOOSY_MAX / 2;
+const KINDS_MAX: usize = 44;
 /// What kins lose by being taken for one, as a part of what they cost, is no more than rounding,
 const ROUNDING: f64 = 1e-9;
 /// or this where kinds are too many otherwise.
@@ -26,8 +27,9 @@ pub(super) fn families_max(alike: &[usize], detail: Detail) -> usize {
     let is_choosy = alike.iter().any(|kind| *kind > 0);
     match (detail, is_choosy) {
         (Detail::Fine, true) => CHOOSY_MAX,
-        (Detail::Fine, false) | (Detail::Coarse, true) => ALIKE_MAX,
-        (Detail::Coarse, false) => COARSE_MAX,
+        (Detail::Fine, false) => ALIKE_MAX,
+        (Detail::Coarse, true) => COARSE_CHOOSY_MAX,
+        (Detail::Coarse, false) => COARSE_ALIKE_MAX,
     }
 }
 

@@ -209,6 +209,8 @@ pub(crate) struct Relaxed {
     pub(crate) shares: Vec<Share>,
     /// What resources cost on the columns that most is spent on, by resource.
     pub(crate) prices: Vec<Vec<f64>>,
+    /// The columns that no other one undercuts: without the rest, the same is found for these rows, or for some of them.
+    pub(crate) useful: Vec<usize>,
     /// Steps used.
     pub(crate) steps: u64,
     /// Rows no column may carry, which the bound leaves out.
@@ -247,6 +249,7 @@ fn relax_exactly(problem: &Covering, budget: Budget<'_>) -> Relaxed {
         families: (0..problem.rows.len()).map(|row| vec![row]).collect(),
         shares: shares(problem, &scaled, &master),
         prices: prices(&scaled, &master, &warm),
+        useful: useful(problem, &scaled),
         steps: steps.used,
         uncoverable: scaled.uncoverable,
         complete,
@@ -273,6 +276,7 @@ fn relax_families(problem: &Covering, detail: Detail, budget: Budget<'_>) -> Rel
         shares,
         families,
         prices: prices(&mixed, &search.master, &search.warm),
+        useful: useful(problem, &scaled),
         steps: search.steps.used,
         uncoverable: scaled.uncoverable,
         complete: false,
@@ -308,6 +312,12 @@ fn shares(problem: &Covering, scaled: &Scaled<'_>, master: &Master) -> Vec<Share
     }));
     shares.sort_by(|a, b| a.column.cmp(&b.column).then(b.machines.total_cmp(&a.machines)));
     shares
+}
+
+/// The columns that were kept, and those that cost nothing.
+fn useful(problem: &Covering, scaled: &Scaled<'_>) -> Vec<usize> {
+    let gifts = (0..problem.columns.len()).filter(|column| problem.columns.price(*column) <= 0.0);
+    scaled.columns.iter().copied().chain(gifts).collect()
 }
 
 /// What resources cost on the columns that most is spent on.

@@ -114,7 +114,7 @@ fn what_choosy_pods_leave_over_is_shared_out_again() {
     }
     expect![[r#"
         200 pods: 15 nodes, $1.534, 3.3 % over the bound
-        500 pods: 41 nodes, $4.169, 2.2 % over the bound
+        500 pods: 41 nodes, $4.178, 2.4 % over the bound
         800 pods: 58 nodes, $7.068, 2.0 % over the bound
         1300 pods: 95 nodes, $11.789, 2.5 % over the bound
         2100 pods: 165 nodes, $19.580, 2.4 % over the bound
