@@ -76,7 +76,7 @@ async fn bring_forward(context: &Context, claim: Arc<NodeClaim>) -> Outcome {
     let Some(timeout) = check_timeouts(context, &draft).await? else { return Ok(Next::OnChange) };
     let held = hold_words(context, &draft);
     // Only an empty node is worth a look at all of them.
-    let is_unwanted = quiet.is_news && is_vacant(context, draft.claim());
+    let is_unwanted = quiet.is_news && is_vacant(context, &mut draft);
     if held.is_none() {
         draft.save(context).await?;
     }
@@ -91,9 +91,9 @@ async fn bring_forward(context: &Context, claim: Arc<NodeClaim>) -> Outcome {
     Ok([registration?, consistency, quiet.next, timeout, held].into_iter().fold(launch, Next::sooner))
 }
 
-/// Whether the claim's node runs nothing that would need another node.
-fn is_vacant(context: &Context, claim: &NodeClaim) -> bool {
-    let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref()).map(NodeName::new);
+/// Whether the claim's node, be it one that joined in this pass, runs nothing that would need another node.
+fn is_vacant(context: &Context, draft: &mut ClaimDraft) -> bool {
+    let node = draft.status().node_name.as_deref().map(NodeName::new);
     node.is_some_and(|node| context.cluster().is_vacant(&node))
 }
 

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Event, Node};
 use kube::Client;
 use kube::api::{Api, ListParams};
 use serde_json::{Value, json};
+use sim_loops::Span;
 use world::{
     Action, CloudKind, Controller, ControllerSettings, Player, Scale, Target, World, WorldSettings, run_in_virtual_time,
 };
@@ -20,8 +21,12 @@ struct Stage {
 impl Stage {
     /// A pool whose empty nodes go at once, a Deployment of one pod with such annotations, and a daemon with others.
     fn play(pod: &Value, daemon: &Value, story: impl AsyncFn(&Self)) {
+        Self::play_in(WorldSettings::new(7, CloudKind::Kwok), pod, daemon, story);
+    }
+
+    fn play_in(settings: WorldSettings, pod: &Value, daemon: &Value, story: impl AsyncFn(&Self)) {
         run_in_virtual_time(7, async {
-            let world = World::start(WorldSettings::new(7, CloudKind::Kwok));
+            let world = World::start(settings);
             let settings = ControllerSettings::default().with("DISABLE_LEADER_ELECTION", "true");
             let _controller = world.start_controller("alpha", &settings).unwrap();
             let client = world.client();
@@ -42,9 +47,13 @@ impl Stage {
         tokio::time::sleep(Duration::from_secs(seconds)).await;
     }
 
-    async fn scale_to_zero(&self) {
+    async fn scale(&self, replicas: u32) {
         let (namespace, deployment) = ("default".to_owned(), "web".to_owned());
-        self.perform(Action::Scale(Scale { namespace, deployment, replicas: 0 })).await;
+        self.perform(Action::Scale(Scale { namespace, deployment, replicas })).await;
+    }
+
+    async fn scale_to_zero(&self) {
+        self.scale(0).await;
     }
 
     async fn delete(&self, api_version: &str, kind: &str, name: &str) {
@@ -111,6 +120,27 @@ fn a_protected_daemon_keeps_its_node() {
         let told = stage.events("DisruptionBlocked").await;
         assert!(stage.nodes().await == 1 && expected.is_subset(&told), "{told:?}");
         stage.delete("apps/v1", "DaemonSet", "agent").await;
+        stage.after(60).await;
+        assert_eq!(stage.nodes().await, 0);
+    });
+}
+
+/// A node that nobody waits for any more when it joins goes, although nothing happens on it after that. It is ready so soon
+/// that it joins and is usable in one pass.
+#[test]
+fn a_node_that_comes_too_late_goes() {
+    let mut settings = WorldSettings::new(7, CloudKind::Kwok);
+    settings.loops.node_readiness = Span::millis(800, 800);
+    Stage::play_in(settings, &json!({}), &json!({}), async |stage| {
+        stage.delete("apps/v1", "DaemonSet", "agent").await;
+        stage.scale_to_zero().await;
+        stage.after(60).await;
+        assert_eq!(stage.nodes().await, 0);
+        stage.scale(1).await;
+        while stage.nodes().await == 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        stage.scale_to_zero().await;
         stage.after(60).await;
         assert_eq!(stage.nodes().await, 0);
     });
