@@ -29,7 +29,7 @@ pub(super) async fn reconcile(context: &Context, name: &ClaimName, claim: Arc<No
         None => lost_instance(context, &claim).await?,
     };
     if let Some(id) = &provider_id {
-        if draft.is_true(conditions::REGISTERED) && delete_nodes(context, id).await? {
+        if (draft.is_true(conditions::REGISTERED) || has_registered(context, id)) && delete_nodes(context, id).await? {
             // The nodes' own end wakes this claim again.
             return Ok(Next::OnChange);
         }
@@ -81,6 +81,11 @@ fn deadline(claim: &NodeClaim) -> Option<Timestamp> {
     let period = claim.spec.termination_grace_period.as_ref()?.as_duration();
     let deleted = claim.metadata.deletion_timestamp.as_ref()?.0;
     deleted.checked_add(SignedDuration::try_from(period).ok()?).ok()
+}
+
+/// Whether a node of the instance is open to pods. A process that died between node and claim left that unsaid at the claim.
+fn has_registered(context: &Context, id: &ProviderId) -> bool {
+    context.cluster().nodes_of(id).any(|node| node.is_labelled(labels::REGISTERED))
 }
 
 /// Asks for the end of every node of the instance; answers whether any is still there.

@@ -32,14 +32,19 @@ pub(super) fn check(timeline: &Timeline) -> Vec<Violation> {
 struct Seen {
     pods: BTreeMap<ObjectKey, Arc<Value>>,
     budgets: BTreeMap<ObjectKey, Arc<Value>>,
-    /// Nodes whose claim had a deadline. A deletion that was asked for in its time may arrive when the claim is gone.
+    /// Instances whose claim had a deadline. A deletion that was asked for in its time may arrive when the claim is gone.
     limited: BTreeSet<String>,
+    /// By node, its instance. A claim knows the name of its node only if whoever registered it lived to write it down.
+    instances: BTreeMap<String, String>,
 }
 
 impl Seen {
     fn fold(&mut self, change: Change, key: &ObjectKey, object: &Arc<Value>) {
         if key.resource == "nodeclaims" && has_deadline(object) {
-            self.limited.insert(text(object, "/status/nodeName").to_owned());
+            self.limited.insert(text(object, "/status/providerID").to_owned());
+        }
+        if key.resource == "nodes" {
+            self.instances.insert(key.name.clone(), text(object, "/spec/providerID").to_owned());
         }
         let objects = match key.resource.as_str() {
             "pods" => &mut self.pods,
@@ -59,7 +64,7 @@ impl Seen {
 
     /// Whether the node's time is limited, so that its pods may be deleted.
     fn is_limited(&self, node: &str) -> bool {
-        self.limited.contains(node)
+        self.instances.get(node).is_some_and(|instance| self.limited.contains(instance))
     }
 }
 

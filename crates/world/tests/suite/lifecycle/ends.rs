@@ -2,8 +2,9 @@
 
 use kube::ResourceExt;
 use serde_json::json;
+use world::ControllerSettings;
 
-use super::stage::{claim, is_running, node, play, pod};
+use super::stage::{claim, is_running, node, play, play_with, pod};
 
 const PROTECTED: &str = "karpenter.sh/do-not-disrupt";
 
@@ -37,6 +38,30 @@ fn a_claim_goes_with_its_node() {
         stage.wait(3).await;
         assert!(stage.claim("solo").await.unwrap().metadata.deletion_timestamp.is_some());
         assert!(stage.node(&name).await.is_some() && is_running(&stage.pod("held").await.unwrap()));
+    });
+}
+
+/// LIFE-21: a node that is open to pods is drained although its claim does not say that it joined: the process that opened it
+/// died before it could write that down.
+#[test]
+fn an_open_node_is_drained_whatever_its_claim_says() {
+    play_with("patch nodes #1 kill-after", async |stage| {
+        stage.apply(claim("solo", json!({}))).await;
+        stage
+            .until("the node is open", async || {
+                stage.nodes().await.values().any(|node| node.labels().contains_key("karpenter.sh/registered"))
+            })
+            .await;
+        assert_ne!(stage.condition("solo", "Registered").await.as_deref(), Some("True Registered: "));
+        let held = json!({"metadata": {"annotations": {PROTECTED: "true"}}});
+        stage.apply(pod("held", &held)).await;
+        stage.until_running("held").await;
+        stage.delete_claim("solo").await;
+        let settings = ControllerSettings::default().with("DISABLE_LEADER_ELECTION", "true");
+        let _successor = stage.world.start_controller("beta", &settings).unwrap();
+        stage.wait(60).await;
+        assert!(stage.condition("solo", "InstanceTerminating").await.is_none());
+        assert!(is_running(&stage.pod("held").await.unwrap()) && stage.claim("solo").await.is_some());
     });
 }
 
