@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::Text;
@@ -68,7 +67,7 @@ pub struct Requirement(Arc<Values>);
 
 static REQUIREMENTS: Shared<Requirement> = Shared::new();
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Values {
     /// In order, each once.
     values: Vec<Text>,
@@ -80,14 +79,6 @@ struct Values {
     /// nothing can satisfy the requirement.
     demands_presence: bool,
     min_values: Option<u32>,
-}
-
-impl Hash for Values {
-    /// What is listed, and whether it is wanted: the rest seldom tells requirements apart.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.values.iter().for_each(|value| state.write(value.as_bytes()));
-        state.write_usize(self.values.len() << 1 | usize::from(self.complement));
-    }
 }
 
 impl Values {

@@ -1,7 +1,6 @@
 //! Requirements on several labels together, and whether two sets of them can be met by one node.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::names::{Shared, shared};
@@ -10,7 +9,7 @@ use crate::{Requirement, Text, Vocabulary, labels};
 /// Requirements by label key; adding a second requirement for a key narrows the first.
 ///
 /// Kept as a sorted list: sets are small, built once and compared by the million. Copies share it until one is changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requirements(List);
 
 static SETS: Shared<Requirements> = Shared::new();
@@ -67,14 +66,6 @@ impl fmt::Display for Mismatch {
                 write!(formatter, "key {key}, {key} {wanted} not in {key} {offered}")
             }
         }
-    }
-}
-
-impl Hash for Requirements {
-    /// What is asked for without the keys: where that is the same, they mostly are, and they are long.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.list().iter().for_each(|(_, requirement)| requirement.hash(state));
-        state.write_usize(self.list().len());
     }
 }
 
