@@ -57,6 +57,9 @@ impl<'t> Statements<'t> {
     }
 }
 
+/// More sets than this are not remembered: looking for one among them would take longer than asking.
+const REPEATED_MAX: usize = 64;
+
 /// What was answered for sets of requirements that are stated again and again, one after the other.
 ///
 /// Types list their offerings in one order, so that the set that comes next is mostly the one that came next before.
@@ -76,12 +79,16 @@ impl<T: Copy> Repeated<T> {
         let is_same = |(known, _): &(usize, T)| *known == address;
         let (before, after) = self.known.split_at(self.next.min(self.known.len()));
         let ahead = after.iter().position(is_same).map(|ahead| before.len() + ahead);
-        let position = ahead.or_else(|| before.iter().position(is_same)).unwrap_or_else(|| {
-            self.known.push((address, ask()));
-            self.known.len() - 1
-        });
-        self.next = position + 1;
-        self.known[position].1
+        if let Some(position) = ahead.or_else(|| before.iter().position(is_same)) {
+            self.next = position + 1;
+            return self.known[position].1;
+        }
+        let answer = ask();
+        if self.known.len() < REPEATED_MAX {
+            self.known.push((address, answer));
+            self.next = self.known.len();
+        }
+        answer
     }
 }
 
