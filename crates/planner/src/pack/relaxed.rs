@@ -24,7 +24,7 @@ pub(super) struct Guide {
     pub(super) relaxed: Relaxed,
 }
 
-/// Types of a pool that nothing undercuts, whatever is bought from some menus.
+/// Types of a pool that nothing undercuts for the pods that were packed last, whichever of them are packed again.
 pub(crate) struct Market {
     pool: usize,
     /// Menus, and the domains that pods settle.
@@ -43,9 +43,11 @@ impl Solver<'_> {
     pub(super) fn guide(&mut self, pool: usize, shapes: &[Shape], crowds: usize, detail: Detail) -> Guide {
         let view = &self.pools[pool];
         let menus = each_once(shapes.iter().map(|shape| (shape.pin, shape.menu)));
-        // Nodes are packed anew from what was useful before, unless limits are a part of what types cost.
-        let known = self.market.as_ref().filter(|market| self.thrift.is_none() && market.serves(pool, &menus));
-        let is_new = known.is_none() && self.thrift.is_none();
+        // Nodes are packed anew from what was useful to the same pods before, unless limits are a part of what types cost. A
+        // bound is for pods of whom nothing is known: what undercuts a type for others need not do so for them.
+        let is_guide = detail == Detail::Coarse && self.thrift.is_none();
+        let known = self.market.as_ref().filter(|market| is_guide && market.serves(pool, &menus));
+        let is_new = detail == Detail::Fine && self.thrift.is_none();
         let columns = known.map_or_else(|| priced(view, &menus), |market| market.columns.clone());
         // Shapes are many, but of few sizes and few kins.
         let size = |shape: &Shape| (shape.demand.clone(), shape.crowd, shape.has_ports);
@@ -92,8 +94,8 @@ fn each_once<T: Ord>(all: impl Iterator<Item = T>) -> Vec<T> {
     all
 }
 
-/// The types on some menus, at each price that these tell. In a domain that pods settle, types cost at
-/// least what these pods pay.
+/// The types on some menus, at each price that these tell. In a domain that pods settle, types cost at least what these pods
+/// pay.
 fn priced(view: &PoolView<'_>, menus: &[(Want, MenuId)]) -> Vec<Priced> {
     let menus: Vec<(Want, &Menu)> = menus.iter().map(|(pin, menu)| (*pin, view.menu(*menu))).collect();
     let mut columns: Vec<Priced> = Vec::new();
